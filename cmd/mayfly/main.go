@@ -1,0 +1,97 @@
+// Command mayfly runs code of AI agents in sandboxes.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// Exit codes besides the program's own, see the table in help.go.
+const (
+	exitUsage   = 2
+	exitFailure = 125
+)
+
+// exitError carries an exit code to main. An empty message says that everything was said already.
+type exitError struct {
+	code int
+	msg  string
+	hint string
+}
+
+func (e *exitError) Error() string { return e.msg }
+
+func usageError(hint, format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Sprintf(format, args...), hint}
+}
+
+func run(args []string) int {
+	// The first signal cancels what runs, so that it can end cleanly; the second has its usual effect.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	root := newRoot()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	e := &exitError{code: exitFailure, msg: err.Error()}
+	errors.As(err, &e)
+	if e.msg != "" {
+		fmt.Fprintln(os.Stderr, "mayfly:", e.msg)
+		if e.hint != "" {
+			fmt.Fprintln(os.Stderr, "  hint:", e.hint)
+		}
+	}
+	return e.code
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "mayfly",
+		Short: "Run code of AI agents in sandboxes that start in microseconds",
+		Long: `Mayfly runs untrusted Python in sandboxes inside its own process: full CPython,
+compiled to WebAssembly, each sandbox a copy-on-write fork of an interpreter that
+is already initialised. By default a sandbox has no network, none of your files,
+and bounded memory, time and output.`,
+		Example: `  mayfly run script.py
+  mayfly run -c 'sum(range(10))'
+  mayfly repl`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usageError("see: "+c.CommandPath()+" --help", "%v", err)
+	})
+	root.AddCommand(newRun(), newRepl(), newDoctor(), newVersion(), newGuest(), newConfig(), newBench())
+	for _, c := range root.Commands() {
+		wrapArgs(c)
+	}
+	return root
+}
+
+// wrapArgs turns cobra's errors about arguments into usage errors, for the exit code.
+func wrapArgs(c *cobra.Command) {
+	check := c.Args
+	if check != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return usageError("see: "+c.CommandPath()+" --help", "%v", err)
+			}
+			return nil
+		}
+	}
+	for _, sub := range c.Commands() {
+		wrapArgs(sub)
+	}
+}

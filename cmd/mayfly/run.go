@@ -1,0 +1,256 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mayfly-run/mayfly/engine"
+)
+
+// runFlags are the flags that describe a sandbox and an execution.
+type runFlags struct {
+	code    string
+	stdin   string
+	env     []string
+	mounts  []string
+	memory  byteSize
+	output  byteSize
+	timeout time.Duration
+	json    bool
+}
+
+func newRun() *cobra.Command {
+	f := &runFlags{memory: engine.DefaultMemory, output: engine.DefaultOutput, timeout: engine.DefaultTimeout}
+	c := &cobra.Command{
+		Use:   "run [flags] (FILE | -c CODE | -) [-- ARG ...]",
+		Short: "Run a Python program in a fresh sandbox",
+		Long: `Runs a program in a sandbox that is made for it and gone afterwards. Output is
+shown while the program runs. FILE is read by mayfly, the sandbox does not see
+it; "-" reads the program from standard input. With -c, the value of a last
+expression is printed.
+
+` + exitCodes,
+		Example: `  mayfly run script.py -- --verbose input.csv
+  mayfly run -c 'import math; math.tau'
+  mayfly run --mount ./data:/data script.py
+  mayfly run --mount ./out:/out:rw --timeout 2m --memory 1GiB script.py
+  echo 'print(6 * 7)' | mayfly run -
+  mayfly run --json -c '[n * n for n in range(5)]'`,
+		Args: func(c *cobra.Command, args []string) error {
+			n := len(args)
+			if d := c.ArgsLenAtDash(); d >= 0 {
+				n = d
+			}
+			switch {
+			case f.code != "" && n > 0:
+				return errors.New("both -c and a file; give the program's arguments after --")
+			case f.code == "" && n == 0:
+				return errors.New("no program: give a file, -c CODE, or - for standard input")
+			case f.code == "" && n > 1:
+				return errors.New("more than one file; give the program's arguments after --")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args) },
+	}
+	fl := c.Flags()
+	fl.StringVarP(&f.code, "code", "c", "", "run `CODE` instead of a file")
+	fl.StringVar(&f.stdin, "stdin", "", "take the program's input from `FILE` instead of standard input")
+	fl.BoolVar(&f.json, "json", false, "print the result as JSON when the program has ended, and nothing before")
+	addSandboxFlags(c, f)
+	return c
+}
+
+// addSandboxFlags adds the flags that run and repl share.
+func addSandboxFlags(c *cobra.Command, f *runFlags) {
+	fl := c.Flags()
+	fl.DurationVar(&f.timeout, "timeout", f.timeout, "wall-clock limit; the program gets a TimeoutError, and a second to clean up")
+	fl.Var(&f.memory, "memory", "limit of the interpreter's memory")
+	fl.Var(&f.output, "max-output", "bytes kept of each of stdout and stderr; the rest is dropped and counted")
+	fl.StringArrayVar(&f.mounts, "mount", nil, "show the directory `HOST:GUEST[:rw]` to the program, read-only without rw; may be repeated")
+	fl.StringArrayVar(&f.env, "env", nil, "set the environment variable `NAME=VALUE`; may be repeated")
+}
+
+func (f *runFlags) run(c *cobra.Command, args []string) error {
+	req, err := f.request(c, args)
+	if err != nil {
+		return err
+	}
+	e, err := openEngine(c.Context(), engine.Options{MaxOutput: int(f.output), ReadySandboxes: -1})
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	if !f.json {
+		req.OnEvent = func(ev engine.Event) {
+			w := os.Stdout
+			if ev.Kind == engine.EventStderr {
+				w = os.Stderr
+			}
+			w.Write(ev.Data)
+		}
+	}
+	res, err := e.Run(c.Context(), req)
+	if f.json && res != nil {
+		if err := writeJSON(os.Stdout, res); err != nil {
+			return err
+		}
+		if err != nil {
+			e := engineError(err).(*exitError)
+			e.msg = "" // the result tells it
+			return e
+		}
+	}
+	if err != nil {
+		return engineError(err)
+	}
+	if !f.json {
+		report(res, f.code != "")
+	}
+	if res.ExitCode != 0 {
+		return &exitError{code: res.ExitCode}
+	}
+	return nil
+}
+
+// request builds the request, reading the program.
+func (f *runFlags) request(c *cobra.Command, args []string) (r engine.Request, err error) {
+	n := len(args)
+	if d := c.ArgsLenAtDash(); d >= 0 {
+		n = d
+	}
+	r.Args, args = args[n:], args[:n]
+	r.Stdin = os.Stdin
+	switch {
+	case f.code != "":
+		r.Code, r.Filename = f.code, "<string>"
+	case args[0] == "-":
+		r.Stdin = nil
+		r.Filename = "<stdin>"
+		r.Code, err = readProgram(os.Stdin, "standard input")
+	default:
+		r.Filename = args[0]
+		r.NoResult = !f.json
+		r.Code, err = readFile(args[0])
+	}
+	if err != nil {
+		return r, err
+	}
+	if f.stdin != "" {
+		in, err := os.Open(f.stdin)
+		if err != nil {
+			return r, usageError("", "--stdin: %v", err)
+		}
+		r.Stdin = in
+	}
+	if r.Env, err = f.environment(); err != nil {
+		return r, err
+	}
+	r.Timeout = f.timeout
+	r.Sandbox, err = f.sandbox()
+	return r, err
+}
+
+func readFile(name string) (string, error) {
+	in, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", usageError("for code on the command line use -c", "%s: no such file", name)
+	}
+	if err != nil {
+		return "", usageError("", "%v", err)
+	}
+	defer in.Close()
+	return readProgram(in, name)
+}
+
+func readProgram(r io.Reader, name string) (string, error) {
+	b, err := io.ReadAll(io.LimitReader(r, engine.DefaultCode+1))
+	if err != nil {
+		return "", usageError("", "read %s: %v", name, err)
+	}
+	return string(b), nil
+}
+
+func (f *runFlags) environment() (map[string]string, error) {
+	env := map[string]string{}
+	for _, e := range f.env {
+		k, v, ok := strings.Cut(e, "=")
+		if !ok || k == "" {
+			return nil, usageError("write --env NAME=VALUE", "--env %q", e)
+		}
+		env[k] = v
+	}
+	return env, nil
+}
+
+func (f *runFlags) sandbox() (*engine.Sandbox, error) {
+	if f.timeout <= 0 {
+		return nil, usageError("write for example --timeout 45s", "--timeout %v is not positive", f.timeout)
+	}
+	sb := &engine.Sandbox{Memory: int64(f.memory)}
+	for _, m := range f.mounts {
+		mount, err := parseMount(m)
+		if err != nil {
+			return nil, err
+		}
+		sb.Mounts = append(sb.Mounts, mount)
+	}
+	return sb, nil
+}
+
+// parseMount reads HOST:GUEST[:rw]. The guest path is the last part that starts with a slash, since paths of Windows
+// have colons too.
+func parseMount(s string) (engine.Mount, error) {
+	rest, writable := strings.CutSuffix(s, ":rw")
+	if !writable {
+		rest = strings.TrimSuffix(rest, ":ro")
+	}
+	i := strings.LastIndex(rest, ":/")
+	if i <= 0 {
+		return engine.Mount{}, usageError("write --mount ./data:/data, with :rw at the end to allow changes", "--mount %q", s)
+	}
+	host, err := filepath.Abs(rest[:i])
+	if err != nil {
+		return engine.Mount{}, usageError("", "--mount %q: %v", s, err)
+	}
+	return engine.Mount{Host: host, Guest: rest[i+1:], Writable: writable}, nil
+}
+
+// report tells on the terminal what the output has not told.
+func report(r *engine.Result, showValue bool) {
+	switch e := r.Error; {
+	case e == nil:
+	case e.Traceback != "":
+		io.WriteString(os.Stderr, e.Traceback)
+	case e.Kind != "exit":
+		fmt.Fprintln(os.Stderr, "mayfly:", e.Message)
+	}
+	if r.Error != nil && r.Error.Hint != "" {
+		fmt.Fprintln(os.Stderr, "  hint:", r.Error.Hint)
+	}
+	if r.Truncated.Stdout > 0 {
+		fmt.Fprintf(os.Stderr, "mayfly: %d bytes of stdout beyond the limit were dropped (--max-output)\n", r.Truncated.Stdout)
+	}
+	if r.Truncated.Stderr > 0 {
+		fmt.Fprintf(os.Stderr, "mayfly: %d bytes of stderr beyond the limit were dropped (--max-output)\n", r.Truncated.Stderr)
+	}
+	if showValue && r.ResultRepr != "" && r.ResultName == "" && r.ResultRepr != "None" {
+		fmt.Println(r.ResultRepr)
+	}
+}
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}

@@ -1,0 +1,30 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+)
+
+// Default is a limit that holds when nothing else is said.
+type Default struct {
+	Name, Value, Reason string
+}
+
+// Defaults lists them all, for people.
+func Defaults() []Default {
+	mib := func(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
+	return []Default{
+		{"timeout", time.Duration(DefaultTimeout).String(), "wall-clock time of an execution: what an agent waits for before it loses patience"},
+		{"grace", time.Duration(DefaultGrace).String(), "time to clean up after the TimeoutError, before the kill"},
+		{"memory", mib(DefaultMemory), "what the interpreter may grow to, itself included"},
+		{"max-output", mib(DefaultOutput), "kept of each of stdout and stderr: more than a model can read"},
+		{"result", fmt.Sprintf("%d KiB", DefaultResult>>10), "a larger value is kept by the session and referred to"},
+		{"code", mib(DefaultCode), "largest source; parsers need some hundred times as much memory"},
+		{"workspace", mib(DefaultWorkspace), "all files of a sandbox"},
+		{"files", fmt.Sprint(DefaultFiles), "number of files and directories of a sandbox"},
+		{"in-flight", fmt.Sprint(defaultInFlight()), "executions at once: twice the cores, since some wait"},
+		{"queue", fmt.Sprint(DefaultQueue), "executions that wait for a place; more are refused"},
+		{"network", "none", "guest code is hostile until policy says otherwise"},
+		{"host files", "none", "only what --mount shows"},
+	}
+}

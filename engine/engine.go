@@ -1,0 +1,160 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Engine runs code. It is safe for concurrent use. Close frees it.
+type Engine struct {
+	opts  Options
+	exec  Executor
+	wasm  *wasmExecutor
+	queue *queue
+
+	mu       sync.Mutex
+	sessions map[*Session]struct{}
+	closed   bool
+	running  sync.WaitGroup
+}
+
+// New returns an engine. Guests are loaded when they are first used, or by Warm.
+func New(ctx context.Context, o *Options) (*Engine, error) {
+	opts, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	w, err := newWasmExecutor(ctx, &opts)
+	if err != nil {
+		return nil, &Error{Err: err, Phase: PhaseFork}
+	}
+	return &Engine{
+		opts: opts, exec: w, wasm: w, queue: newQueue(opts.MaxInFlight, opts.MaxQueue),
+		sessions: map[*Session]struct{}{},
+	}, nil
+}
+
+// Warm loads the guest of a language, "" being the default one: a few hundred milliseconds, or some ten seconds when the
+// cache does not have it yet.
+func (e *Engine) Warm(ctx context.Context, language string) error {
+	language, err := e.language(language)
+	if err != nil {
+		return err
+	}
+	_, err = e.wasm.image(ctx, language)
+	return err
+}
+
+// Languages lists the languages of the engine's guests, the default one first.
+func (e *Engine) Languages() []string { return e.exec.Languages() }
+
+func (e *Engine) language(name string) (string, error) {
+	names := e.exec.Languages()
+	if name == "" {
+		return names[0], nil
+	}
+	for _, n := range names {
+		if n == name {
+			return n, nil
+		}
+	}
+	return "", requestError("known are: "+strings.Join(names, ", "), "unknown language %q", name)
+}
+
+// Run runs a program in a sandbox of its own, which is gone afterwards. An error means that Mayfly could not do it; then
+// the result tells by its status whether any code ran. What the program does wrong is told by the result alone.
+func (e *Engine) Run(ctx context.Context, r Request) (*Result, error) {
+	started := time.Now()
+	sb := Sandbox{}
+	if r.Sandbox != nil {
+		sb = *r.Sandbox
+	}
+	if sb.Language == "" {
+		sb.Language = r.Language
+	}
+	s, err := e.newSession(sb, true)
+	if err != nil {
+		return notStarted(&r, started, err), err
+	}
+	defer s.Close()
+	r.Sandbox = nil
+	return s.Exec(ctx, r)
+}
+
+// NewSession returns a sandbox that keeps its variables and files. Nil stands for the defaults.
+func (e *Engine) NewSession(ctx context.Context, sb *Sandbox) (*Session, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, &Error{Err: err, Phase: PhaseRequest}
+	}
+	if sb == nil {
+		sb = &Sandbox{}
+	}
+	return e.newSession(*sb, false)
+}
+
+func (e *Engine) newSession(sb Sandbox, ephemeral bool) (*Session, error) {
+	language, err := e.language(sb.Language)
+	if err != nil {
+		return nil, err
+	}
+	sb.Language = language
+	setDefault(&sb.Memory, DefaultMemory)
+	setDefault(&sb.Workspace, DefaultWorkspace)
+	setDefault(&sb.Files, DefaultFiles)
+	s := &Session{e: e, id: newID("se"), turn: make(chan struct{}, 1), spec: Spec{Sandbox: sb, Ephemeral: ephemeral}}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, &Error{Err: ErrClosed, Phase: PhaseRequest}
+	}
+	e.sessions[s] = struct{}{}
+	return s, nil
+}
+
+// enter counts an execution in, unless the engine is closed.
+func (e *Engine) enter() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return false
+	}
+	e.running.Add(1)
+	return true
+}
+
+func (e *Engine) forget(s *Session) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.sessions, s)
+}
+
+// Close closes all sessions, after their executions in flight, and frees the guests.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil
+	}
+	e.closed = true
+	var open []*Session
+	for s := range e.sessions {
+		open = append(open, s)
+	}
+	e.mu.Unlock()
+	var errs []error
+	for _, s := range open {
+		errs = append(errs, s.Close())
+	}
+	e.running.Wait()
+	return errors.Join(append(errs, e.exec.Close(context.Background()))...)
+}
+
+// newID returns a random identifier of 80 bits.
+func newID(prefix string) string {
+	return fmt.Sprintf("%s_%s", prefix, strings.ToLower(rand.Text()[:16]))
+}

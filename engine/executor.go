@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// Executor makes sandboxes of one kind. The engine has one for WebAssembly guests; others can run code elsewhere.
+// Implementations are safe for concurrent use and pass the conformance suite in internal/executortest.
+type Executor interface {
+	// Name is what results call it: "wasm".
+	Name() string
+	// Languages lists what it can run.
+	Languages() []string
+	// Open makes a sandbox. The spec has no defaults left to fill in.
+	Open(ctx context.Context, spec Spec) (Sandboxed, error)
+	// Close frees what the executor holds, after all its sandboxes are closed.
+	Close(ctx context.Context) error
+}
+
+// Spec is a Sandbox with its defaults filled in.
+type Spec struct {
+	Sandbox
+	// Ephemeral tells that there will be one execution only, so that nothing has to be kept for a next one.
+	Ephemeral bool
+}
+
+// Sandboxed is an open sandbox. One execution at a time runs in it; Close may be called at any time.
+type Sandboxed interface {
+	// Exec runs code. An error means that Mayfly failed; what the code does wrong is told by the outcome.
+	Exec(ctx context.Context, x *Execution) (*Outcome, error)
+	// Close ends the sandbox, after the execution in flight.
+	Close(ctx context.Context) error
+}
+
+// Execution is a Request with its defaults filled in.
+type Execution struct {
+	Request
+	Step   int
+	Grace  time.Duration
+	Output *Output
+}
+
+// Outcome is what an executor knows of an execution; the engine makes the Result of it.
+type Outcome struct {
+	Status   Status
+	ExitCode int
+	// ValueJSON and ValueRepr are the encoded value, empty when there is none or it cannot be encoded. ValueRef is set
+	// when ValueRepr is a preview of something that a variable holds, ValueName when the value was assigned.
+	ValueJSON []byte
+	ValueRepr string
+	ValueRef  string
+	ValueName string
+	Error     *ExecError
+	Files     []FileChange
+	MoreFiles bool
+	Usage     Usage
+}

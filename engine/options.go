@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/mayfly-run/mayfly/wasm"
+)
+
+// Guest is a language: a WebAssembly interpreter that speaks the ABI of guests/README.md, for example python.New().
+type Guest interface {
+	// Language is the name that requests use: "python".
+	Language() string
+	// ID identifies the module: equal IDs mean equal bytes.
+	ID() string
+	// Module returns the WebAssembly binary. It is called once at most, and not at all when the cache has the image.
+	Module() ([]byte, error)
+	// Boot returns the program that the interpreter runs once at its start, and the payload that it gets.
+	Boot() (program, payload []byte)
+}
+
+// Progress tells what a slow first run is doing, see Options.Progress.
+type Progress = wasm.Progress
+
+// Options of New. At least one guest is needed; everything else has a good default.
+type Options struct {
+	// Guests are the languages. The first is the default of requests.
+	Guests []Guest
+	// CacheDir keeps compiled guests between processes. Default: "mayfly" in os.UserCacheDir; "off": none.
+	CacheDir string
+	// MaxInFlight is the number of executions that run at once. Default: twice GOMAXPROCS.
+	MaxInFlight int
+	// MaxQueue is the number of executions that may wait beyond that; more are refused with ErrBusy. Default:
+	// DefaultQueue; negative: none.
+	MaxQueue int
+	// Timeout is the wall-clock limit of executions whose request has none. Default: DefaultTimeout; negative: none.
+	Timeout time.Duration
+	// Grace is how long a program may go on after its time limit to clean up. Default: DefaultGrace; negative: not at
+	// all.
+	Grace time.Duration
+	// MaxOutput is the number of bytes kept of each of stdout and stderr. Default: DefaultOutput.
+	MaxOutput int
+	// MaxResult is the size in bytes up to which a value is part of the result. Default: DefaultResult.
+	MaxResult int
+	// MaxCode is the largest source in bytes. Default: DefaultCode.
+	MaxCode int
+	// ReadySandboxes is the number of forks prepared ahead. Default: twice GOMAXPROCS; negative: none.
+	ReadySandboxes int
+	// Progress is told what a slow first run is doing. Default: nobody.
+	Progress func(Progress)
+	// Logger gets what an operator may want to know. Default: slog.Default().
+	Logger *slog.Logger
+}
+
+// withDefaults returns a copy with every default filled in.
+func (o *Options) withDefaults() (Options, error) {
+	if o == nil || len(o.Guests) == 0 {
+		return Options{}, errors.New("engine: no guests in the options")
+	}
+	d := *o
+	seen := map[string]bool{}
+	for _, g := range d.Guests {
+		if seen[g.Language()] {
+			return d, fmt.Errorf("engine: two guests for %s", g.Language())
+		}
+		seen[g.Language()] = true
+	}
+	setDefault(&d.MaxInFlight, defaultInFlight())
+	setDefault(&d.MaxQueue, DefaultQueue)
+	setDefault(&d.Timeout, DefaultTimeout)
+	setDefault(&d.Grace, DefaultGrace)
+	setDefault(&d.MaxOutput, DefaultOutput)
+	setDefault(&d.MaxResult, DefaultResult)
+	setDefault(&d.MaxCode, DefaultCode)
+	if d.Logger == nil {
+		d.Logger = slog.Default()
+	}
+	return d, nil
+}
+
+func setDefault[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}

@@ -1,0 +1,57 @@
+package engine
+
+import (
+	"io"
+	"sync"
+)
+
+// Output collects what a program writes, up to a limit for each stream, and passes it on as events.
+type Output struct {
+	mu      sync.Mutex
+	limit   int
+	onEvent func(Event)
+	stdout  stream
+	stderr  stream
+}
+
+type stream struct {
+	kept    []byte
+	dropped int64
+}
+
+func newOutput(limit int, onEvent func(Event)) *Output {
+	return &Output{limit: limit, onEvent: onEvent}
+}
+
+// Stdout and Stderr return the writers for the program's streams. They never fail: what is beyond the limit is counted
+// and dropped, for a program should not die of talking too much.
+func (o *Output) Stdout() io.Writer { return writer{o, &o.stdout, EventStdout} }
+
+// Stderr is like Stdout.
+func (o *Output) Stderr() io.Writer { return writer{o, &o.stderr, EventStderr} }
+
+type writer struct {
+	o    *Output
+	s    *stream
+	kind EventKind
+}
+
+func (w writer) Write(p []byte) (int, error) {
+	w.o.mu.Lock()
+	defer w.o.mu.Unlock()
+	keep := p[:min(len(p), w.o.limit-len(w.s.kept))]
+	w.s.kept = append(w.s.kept, keep...)
+	w.s.dropped += int64(len(p) - len(keep))
+	if len(keep) > 0 && w.o.onEvent != nil {
+		w.o.onEvent(Event{Kind: w.kind, Data: keep})
+	}
+	return len(p), nil
+}
+
+// into copies what was collected into the result.
+func (o *Output) into(r *Result) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	r.Stdout, r.Truncated.Stdout = string(o.stdout.kept), o.stdout.dropped
+	r.Stderr, r.Truncated.Stderr = string(o.stderr.kept), o.stderr.dropped
+}

@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"io"
+	"time"
+)
+
+// Request is one piece of code to run.
+type Request struct {
+	// Code is the source text.
+	Code string
+	// Language is a guest's language. Default: the engine's first guest; in a session, the session's language.
+	Language string
+	// Filename is what tracebacks call the code. Default: "<step N>".
+	Filename string
+	// Args are the program's arguments: sys.argv[1:].
+	Args []string
+	// Env replaces the environment of the program. Default: what the sandbox has, empty at first.
+	Env map[string]string
+	// Stdin is the program's input. Default: none. Reading from it may go on after the execution, until Read returns:
+	// close the reader to end that.
+	Stdin io.Reader
+	// Timeout is the wall-clock limit. Default: Options.Timeout.
+	Timeout time.Duration
+	// MaxTicks limits CPU time, in ticks of about a millisecond. Default: no limit besides Timeout.
+	MaxTicks uint64
+	// NoResult leaves the value of the last statement alone; encoding a large one takes time.
+	NoResult bool
+	// OnEvent is told of output while the code runs. It is called from one goroutine at a time and should not block:
+	// the program waits meanwhile.
+	OnEvent func(Event)
+	// Sandbox describes the sandbox that Engine.Run makes. A session has its own; there it must be nil.
+	Sandbox *Sandbox
+}
+
+// Sandbox describes what a sandbox has and may use; nil and the zero value are the good defaults.
+type Sandbox struct {
+	// Language of the session. Default: the engine's first guest.
+	Language string
+	// Memory is what the guest may grow to in bytes. Default: DefaultMemory.
+	Memory int64
+	// Workspace bounds the bytes of all files in the sandbox's own file system. Default: DefaultWorkspace.
+	Workspace int64
+	// Files bounds their number. Default: DefaultFiles.
+	Files int
+	// Mounts are directories of the host that the sandbox sees. Default: none.
+	Mounts []Mount
+}
+
+// Mount shows a directory of the host to a sandbox.
+type Mount struct {
+	// Host is the directory. Nothing outside of it can be reached through it, symbolic links included.
+	Host string
+	// Guest is the absolute path in the sandbox.
+	Guest string
+	// Writable allows changes, which are made on the host at once.
+	Writable bool
+}
+
+// EventKind says what an Event tells.
+type EventKind string
+
+// Kinds of events.
+const (
+	EventStdout EventKind = "stdout"
+	EventStderr EventKind = "stderr"
+)
+
+// Event is something that happened while code ran.
+type Event struct {
+	Kind EventKind `json:"kind"`
+	// Data is a piece of output. It is valid during the call only.
+	Data []byte `json:"data"`
+}

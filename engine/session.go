@@ -1,0 +1,251 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Session is a sandbox that keeps its state. Its executions run one after the other; all methods are safe for concurrent
+// use.
+type Session struct {
+	e    *Engine
+	id   string
+	spec Spec
+
+	turn chan struct{} // holds a token during an execution
+	box  Sandboxed
+	step int
+	// values are the results too large to be told, by ID.
+	values map[string][]byte
+	stored int
+
+	state  sync.Mutex
+	cancel context.CancelFunc
+	closed bool
+}
+
+// maxValues bounds the bytes of large results that a session keeps; the oldest go first.
+const maxValues = 64 << 20
+
+// ID returns the session's identifier.
+func (s *Session) ID() string { return s.id }
+
+// Language returns the language that the session runs.
+func (s *Session) Language() string { return s.spec.Language }
+
+// Exec runs a piece of code; what it defines is there for the next. Errors are as those of Engine.Run. After a kill or a
+// crash the session is where it was before the execution, and goes on.
+func (s *Session) Exec(ctx context.Context, r Request) (*Result, error) {
+	arrived := time.Now()
+	x, err := s.prepare(&r)
+	if err != nil {
+		return notStarted(&r, arrived, err), err
+	}
+	if !s.e.enter() {
+		err := &Error{Err: ErrClosed, Phase: PhaseRequest}
+		return notStarted(&r, arrived, err), err
+	}
+	defer s.e.running.Done()
+	// The session's turn comes first, so that executions which wait for it do not hold places that others could use.
+	if err := s.e.queue.acquire(ctx, s.turn); err != nil {
+		return notStarted(&r, arrived, queueError(err)), queueError(err)
+	}
+	defer func() { <-s.turn }()
+	if err := s.e.queue.enter(ctx); err != nil {
+		return notStarted(&r, arrived, queueError(err)), queueError(err)
+	}
+	defer s.e.queue.leave()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if !s.begin(cancel) {
+		err := &Error{Err: ErrClosed, Phase: PhaseRequest}
+		return notStarted(&r, arrived, err), err
+	}
+	defer s.begin(nil)
+	return s.run(ctx, x, arrived)
+}
+
+func queueError(err error) error {
+	e := &Error{Err: err, Phase: PhaseQueue}
+	if errors.Is(err, ErrBusy) {
+		e.Hint = "raise Options.MaxQueue or MaxInFlight, or send less at once"
+	}
+	return e
+}
+
+// prepare checks a request and fills in its defaults.
+func (s *Session) prepare(r *Request) (*Execution, error) {
+	o := &s.e.opts
+	switch {
+	case len(r.Code) > o.MaxCode:
+		return nil, requestError("put data into files", "code of %d bytes, at most %d are allowed", len(r.Code), o.MaxCode)
+	case strings.ContainsRune(r.Code, 0):
+		return nil, requestError("", "code contains a NUL byte")
+	case r.Sandbox != nil:
+		return nil, requestError("give it to NewSession", "Request.Sandbox in a session")
+	case r.Language != "" && r.Language != s.spec.Language:
+		return nil, requestError("open another session", "the session runs %s, not %s", s.spec.Language, r.Language)
+	case r.Timeout < 0:
+		return nil, requestError("", "timeout of %v", r.Timeout)
+	}
+	for k, v := range r.Env {
+		if k == "" || strings.ContainsAny(k, "=\x00") || strings.ContainsRune(v, 0) {
+			return nil, requestError("names have no '=' and nothing has NUL bytes", "environment variable %q", k)
+		}
+	}
+	x := &Execution{Request: *r, Grace: o.Grace, Output: newOutput(o.MaxOutput, r.OnEvent)}
+	if x.Timeout == 0 {
+		x.Timeout = max(o.Timeout, 0)
+	}
+	return x, nil
+}
+
+// begin notes how to cancel the execution that starts, or with nil that it has ended. It fails on a closed session.
+func (s *Session) begin(cancel context.CancelFunc) bool {
+	s.state.Lock()
+	defer s.state.Unlock()
+	s.cancel = cancel
+	return !s.closed
+}
+
+func (s *Session) run(ctx context.Context, x *Execution, arrived time.Time) (*Result, error) {
+	started := time.Now()
+	var fork time.Duration
+	if s.box == nil {
+		box, err := s.e.exec.Open(ctx, s.spec)
+		if err != nil {
+			err := openError(ctx, err)
+			return notStarted(&x.Request, arrived, err), err
+		}
+		s.box, fork = box, time.Since(started)
+	}
+	s.step++
+	x.Step = s.step
+	if x.Filename == "" {
+		x.Filename = fmt.Sprintf("<step %d>", s.step)
+	}
+	out, err := s.box.Exec(ctx, x)
+	r := &Result{
+		ExecutionID: newID("ex"), SessionID: s.id, Step: s.step, Language: s.spec.Language,
+		Executor: s.e.exec.Name(), Started: arrived, HostCalls: []HostCall{}, FilesChanged: []FileChange{},
+	}
+	x.Output.into(r)
+	if err != nil {
+		r.Status, r.ExitCode = StatusLost, ExitError
+		r.Error = &ExecError{Kind: "crash", Message: err.Error()}
+		return r, &Error{Err: err, Phase: PhaseExec}
+	}
+	s.fill(r, out)
+	r.Usage.QueueMS = milliseconds(started.Sub(arrived))
+	r.Usage.WallMS = milliseconds(time.Since(started))
+	r.Usage.ForkUS = float64(fork.Nanoseconds()) / 1000
+	return r, nil
+}
+
+// openError tells an invalid sandbox from a failure to make one.
+func openError(ctx context.Context, err error) error {
+	var e *Error
+	switch {
+	case errors.As(err, &e):
+		return e
+	case ctx.Err() != nil:
+		return &Error{Err: ctx.Err(), Phase: PhaseFork}
+	}
+	return &Error{Err: err, Phase: PhaseFork}
+}
+
+// fill copies an outcome into a result.
+func (s *Session) fill(r *Result, o *Outcome) {
+	r.Status, r.ExitCode, r.Error, r.Usage = o.Status, o.ExitCode, o.Error, o.Usage
+	if o.Files != nil {
+		r.FilesChanged = o.Files
+	}
+	r.Truncated.Files = o.MoreFiles
+	r.ResultRef, r.ResultName = o.ValueRef, o.ValueName
+	limit := s.e.opts.MaxResult
+	if len(o.ValueJSON) <= limit && len(o.ValueRepr) <= limit {
+		r.Result, r.ResultRepr = o.ValueJSON, o.ValueRepr
+		return
+	}
+	value := o.ValueJSON
+	if len(value) == 0 {
+		value = []byte(o.ValueRepr)
+	}
+	r.ResultRef = s.keep(r.ExecutionID, value)
+	r.ResultRepr = preview(o.ValueRepr, limit/8)
+}
+
+// keep stores a large value and returns its reference.
+func (s *Session) keep(id string, value []byte) string {
+	if s.values == nil {
+		s.values = map[string][]byte{}
+	}
+	if s.stored+len(value) > maxValues {
+		clear(s.values)
+		s.stored = 0
+	}
+	s.values[id] = value
+	s.stored += len(value)
+	return "value:" + id
+}
+
+// Value returns a result that was too large to be told: JSON where it could be, else its repr. The reference is
+// Result.ResultRef. Only the latest 64 MiB are kept.
+func (s *Session) Value(ref string) ([]byte, error) {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	v, ok := s.values[strings.TrimPrefix(ref, "value:")]
+	if !ok {
+		return nil, requestError("only the latest 64 MiB of large results are kept", "no value %q", ref)
+	}
+	return v, nil
+}
+
+// preview cuts a text in the middle.
+func preview(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	head, tail := text[:n*3/4], text[len(text)-n/4:]
+	return fmt.Sprintf("%s ... %d bytes ... %s", strings.ToValidUTF8(head, ""), len(text)-n, strings.ToValidUTF8(tail, ""))
+}
+
+// Close ends the session. An execution in flight is cancelled and waited for.
+func (s *Session) Close() error {
+	s.state.Lock()
+	if s.closed {
+		s.state.Unlock()
+		return nil
+	}
+	s.closed = true
+	if s.cancel != nil {
+		s.cancel()
+	}
+	s.state.Unlock()
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	s.e.forget(s)
+	s.values = nil
+	if s.box == nil {
+		return nil
+	}
+	return s.box.Close(context.Background())
+}
+
+// notStarted is the result of a request that never ran.
+func notStarted(r *Request, arrived time.Time, err error) *Result {
+	res := &Result{
+		ExecutionID: newID("ex"), Language: r.Language, Status: StatusNotStarted, Started: arrived, ExitCode: ExitError,
+		HostCalls: []HostCall{}, FilesChanged: []FileChange{},
+		Error: &ExecError{Kind: "request", Message: err.Error()},
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		res.Error.Message, res.Error.Hint = e.Err.Error(), e.Hint
+	}
+	return res
+}

@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mayfly-run/mayfly/engine/internal/guest"
+	"github.com/mayfly-run/mayfly/wasm"
+	"github.com/mayfly-run/mayfly/wasm/wasi"
+)
+
+// wasmExecutor is the Executor of WebAssembly guests.
+type wasmExecutor struct {
+	rt     *wasm.Runtime
+	guests []Guest
+}
+
+func newWasmExecutor(ctx context.Context, o *Options) (*wasmExecutor, error) {
+	rt, err := wasm.NewRuntime(ctx, &wasm.RuntimeOptions{
+		CacheDir: o.CacheDir, MaxIdleWorkers: o.MaxInFlight, ReadyMemories: o.ReadySandboxes, Progress: o.Progress,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := rt.Cache(); err != nil {
+		o.Logger.Warn("compiled guests are not kept, each start takes seconds", "reason", err)
+	}
+	return &wasmExecutor{rt: rt, guests: o.Guests}, nil
+}
+
+func (w *wasmExecutor) Name() string { return "wasm" }
+
+func (w *wasmExecutor) Languages() []string {
+	names := make([]string, len(w.guests))
+	for i, g := range w.guests {
+		names[i] = g.Language()
+	}
+	return names
+}
+
+// image returns the loaded guest of a language.
+func (w *wasmExecutor) image(ctx context.Context, language string) (*wasm.Image, error) {
+	for _, g := range w.guests {
+		if g.Language() == language {
+			return w.rt.Image(ctx, &wasm.Guest{
+				Name: language, ID: g.ID(), Module: g.Module, Boot: wasm.BootFrame(g.Boot()), Warm: warmUp,
+			})
+		}
+	}
+	return nil, fmt.Errorf("%w: language %q", ErrUnavailable, language)
+}
+
+// warmUp is the typical first call by which the image learns its hot pages.
+func warmUp(ctx context.Context, im *wasm.Image, m *wasm.Memory) error {
+	req, err := guest.Request(guest.OpExec, guest.ExecHead{
+		Filename: "<step 1>", Argv: []string{""}, Env: map[string]string{}, Cwd: GuestWorkspace, Reseed: true, Result: true,
+	}, []byte("1+1"))
+	if err != nil {
+		return err
+	}
+	f, err := newFiles(&Sandbox{Workspace: DefaultWorkspace, Files: DefaultFiles})
+	if err != nil {
+		return err
+	}
+	p := wasi.NewProcess(&wasi.Options{FS: f.tree, Block: wasm.Block})
+	defer p.Close()
+	b, _, err := im.Call(ctx, m, req, &wasm.CallOptions{Process: p})
+	if err != nil {
+		return err
+	}
+	a, err := guest.ParseAnswer(b)
+	if err == nil && a.ValueRepr != "2" {
+		err = fmt.Errorf("1+1 gave %q: %+v", a.ValueRepr, a.Error)
+	}
+	return err
+}
+
+// Open forks a sandbox.
+func (w *wasmExecutor) Open(ctx context.Context, spec Spec) (Sandboxed, error) {
+	im, err := w.image(ctx, spec.Language)
+	if err != nil {
+		return nil, err
+	}
+	fs, err := newFiles(&spec.Sandbox)
+	if err != nil {
+		return nil, err
+	}
+	m, err := im.NewMemory(&wasm.MemoryOptions{Limit: spec.Memory})
+	if err != nil {
+		fs.close()
+		return nil, requestError(fmt.Sprintf("%s needs at least %d MiB", spec.Language, im.Size()>>20), "%w", err)
+	}
+	s := &wasmSandbox{im: im, mem: m, files: fs, spec: spec, fresh: true, reseed: true}
+	s.process = wasi.NewProcess(&wasi.Options{FS: fs.tree, Block: wasm.Block, CPUTime: nil})
+	return s, nil
+}
+
+func (w *wasmExecutor) Close(ctx context.Context) error { return w.rt.Close(ctx) }

@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mayfly-run/mayfly/engine/internal/guest"
+	"github.com/mayfly-run/mayfly/wasm"
+	"github.com/mayfly-run/mayfly/wasm/wasi"
+)
+
+// wasmSandbox is one fork of a guest, with its files.
+type wasmSandbox struct {
+	im      *wasm.Image
+	mem     *wasm.Memory
+	files   *files
+	process *wasi.Process
+	spec    Spec
+	// before is the state before the execution in flight, its buffers reused from one to the next.
+	before wasm.Snapshot
+	fresh  bool // nothing ran yet
+	reseed bool // random state is shared with other forks
+}
+
+// Exec runs code in the guest.
+func (s *wasmSandbox) Exec(ctx context.Context, x *Execution) (*Outcome, error) {
+	req, err := guest.Request(guest.OpExec, s.head(x), []byte(x.Code))
+	if err != nil {
+		return nil, err
+	}
+	var stdin *wasi.Stdin
+	if x.Stdin != nil {
+		stdin = wasi.NewStdin(x.Stdin)
+		defer stdin.Close()
+	}
+	s.process.SetStdio(stdin, x.Output.Stdout(), x.Output.Stderr())
+	if !s.fresh && !s.spec.Ephemeral {
+		if err := s.mem.SnapshotInto(&s.before); err != nil {
+			return nil, err
+		}
+	}
+	b, usage, err := s.im.Call(ctx, s.mem, req, &wasm.CallOptions{
+		Process: s.process, Timeout: x.Timeout, Grace: x.Grace, MaxTicks: x.MaxTicks,
+	})
+	out := &Outcome{Usage: Usage{CPUTicks: usage.Ticks, MemoryPeakBytes: usage.MemoryPeak}}
+	if err == nil {
+		var a *guest.Answer
+		if a, err = guest.ParseAnswer(b); err == nil {
+			out.answer(a, usage)
+		}
+	}
+	if err != nil {
+		if !out.failure(err, usage) {
+			return nil, err
+		}
+		if err := s.restore(out); err != nil {
+			return nil, err
+		}
+	} else {
+		s.fresh, s.reseed = false, false
+	}
+	out.Files, out.MoreFiles = s.files.changes()
+	return out, nil
+}
+
+func (s *wasmSandbox) head(x *Execution) guest.ExecHead {
+	h := guest.ExecHead{
+		Filename: x.Filename, Argv: append([]string{x.Filename}, x.Args...), Env: x.Env,
+		Reseed: s.reseed, Stdin: x.Stdin != nil, Result: !x.NoResult, Finish: s.spec.Ephemeral,
+	}
+	if s.fresh {
+		h.Cwd = GuestWorkspace
+		if h.Env == nil {
+			h.Env = map[string]string{}
+		}
+	}
+	return h
+}
+
+// restore brings the guest back to where it was before an execution that stopped half-way.
+func (s *wasmSandbox) restore(out *Outcome) error {
+	if s.spec.Ephemeral {
+		return nil
+	}
+	snap := &s.before
+	if s.fresh {
+		snap = nil
+	}
+	if err := s.mem.Restore(snap); err != nil {
+		return fmt.Errorf("restore the session: %w", err)
+	}
+	s.reseed = true
+	if out.Error != nil {
+		out.Error.Restored = true
+	}
+	return nil
+}
+
+// Close frees the fork.
+func (s *wasmSandbox) Close(context.Context) error {
+	return errors.Join(s.process.Close(), s.mem.Close(), s.files.close())
+}
+
+// answer fills the outcome of code that ran to some end.
+func (o *Outcome) answer(a *guest.Answer, u wasm.Usage) {
+	o.Status = StatusOK
+	o.ValueJSON, o.ValueRepr, o.ValueName = a.ValueJSON, a.ValueRepr, a.Variable
+	if a.Preview && a.Variable != "" {
+		o.ValueRef = "variable:" + a.Variable
+	}
+	switch a.Status {
+	case guest.StatusExit:
+		o.exit(a.Code)
+	case guest.StatusError:
+		e := a.Error
+		o.Error = &ExecError{Kind: e.Kind, Type: e.Type, Message: e.Message, Traceback: e.Traceback, Line: e.Line, Hint: e.Hint}
+		o.Status, o.ExitCode = StatusError, ExitError
+		switch {
+		case u.Interrupted == wasm.Cancelled:
+			o.set(StatusCancelled, ExitCancelled, "cancelled")
+		case u.Interrupted != wasm.NotInterrupted && e.Type == "TimeoutError":
+			o.set(StatusTimeout, ExitTimeout, "timeout")
+			o.Error.Hint = "raise the time limit (--timeout), or do less in one execution"
+		case e.Kind == "memory":
+			o.set(StatusMemoryLimit, ExitMemory, "memory")
+		}
+	}
+}
+
+func (o *Outcome) set(s Status, code int, kind string) {
+	o.Status, o.ExitCode = s, code
+	if o.Error == nil {
+		o.Error = &ExecError{}
+	}
+	o.Error.Kind = kind
+}
+
+func (o *Outcome) exit(code int) {
+	o.Status, o.ExitCode = StatusOK, code
+	if code != 0 {
+		o.Status = StatusError
+		o.Error = &ExecError{Kind: "exit", Type: "SystemExit", Message: fmt.Sprintf("the program exited with code %d", code)}
+	}
+}
+
+// failure fills the outcome of code that stopped half-way. It returns false when the error is Mayfly's own.
+func (o *Outcome) failure(err error, u wasm.Usage) bool {
+	var killed *wasm.KilledError
+	var trap *wasm.TrapError
+	var exit *wasi.ExitError
+	switch {
+	case errors.As(err, &killed) && killed.Reason == wasm.Cancelled:
+		o.set(StatusCancelled, ExitCancelled, "cancelled")
+		o.Error.Message = "the execution was cancelled and did not end by itself, so it was killed"
+	case errors.As(err, &killed):
+		o.set(StatusTimeout, ExitTimeout, "timeout")
+		o.Error.Message = fmt.Sprintf("%s reached; the program did not end by itself, so it was killed", killed.Reason)
+	case errors.As(err, &exit):
+		o.exit(int(exit.Code & 0xff))
+	case errors.Is(err, wasm.ErrNoMemory), u.MemoryDenied && (errors.As(err, &trap) || errors.Is(err, wasm.ErrGuest)):
+		o.set(StatusMemoryLimit, ExitMemory, "memory")
+		o.Error.Message = "the memory limit was reached"
+		o.Error.Hint = "work in smaller pieces, or raise the limit (--memory)"
+	case errors.As(err, &trap):
+		o.set(StatusError, ExitError, "crash")
+		o.Error.Message = "the interpreter crashed: " + firstLine(trap.Err.Error())
+		o.Error.Hint = "deep recursion in C code is the usual reason"
+	case errors.Is(err, wasm.ErrGuest), errors.Is(err, guest.ErrAnswer), errors.Is(err, wasm.ErrFrame):
+		o.set(StatusError, ExitError, "crash")
+		o.Error.Message = "the program damaged the interpreter: " + firstLine(err.Error())
+	default:
+		return false
+	}
+	return true
+}
+
+func firstLine(s string) string {
+	for i, c := range s {
+		if c == '\n' {
+			return s[:i]
+		}
+	}
+	return s
+}

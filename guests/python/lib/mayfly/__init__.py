@@ -1,0 +1,8 @@
+"""What a program can ask of the Mayfly sandbox it runs in."""
+
+import _mayfly as _native
+
+__all__ = ["build"]
+
+#: The build of the guest: the CPython version and when it was made.
+build = _native.BUILD

@@ -1,0 +1,99 @@
+"""Describes exceptions for people: the program's own lines, with their text, and what to do about it."""
+
+import builtins
+import sys
+import traceback
+
+from mayfly import _hints
+
+_LIBRARY = ("<mayfly>/", "<frozen ", "/usr/lib/python3")
+_MAX_MESSAGE = 16 << 10
+_MAX_TRACEBACK = 64 << 10
+
+_TracebackException = traceback.TracebackException
+_isinstance, _str = isinstance, str
+
+
+def _own(frames):
+    """Keeps the frames of the program itself; if there are none, all but the sandbox's."""
+    own = [f for f in frames if not f.filename.startswith(_LIBRARY)]
+    return own or [f for f in frames if not f.filename.startswith("<mayfly>/")]
+
+
+def _trim(te, seen):
+    if te is None or id(te) in seen:
+        return
+    seen.add(id(te))
+    te.stack[:] = _own(te.stack)
+    _trim(te.__cause__, seen)
+    _trim(te.__context__, seen)
+    for sub in te.exceptions or ():
+        _trim(sub, seen)
+
+
+def _cut(text, limit):
+    if len(text) <= limit:
+        return text
+    return f"{text[: limit // 2]}\n... {len(text) - limit} characters left out ...\n{text[-limit // 2 :]}"
+
+
+def _type_name(cls):
+    module = getattr(cls, "__module__", None)
+    name = getattr(cls, "__qualname__", None) or "?"
+    if module in (None, "builtins", "__main__"):
+        return str(name)
+    return f"{module}.{name}"
+
+
+def text(exc):
+    """Returns the traceback of an exception, trimmed."""
+    te = _TracebackException(type(exc), exc, exc.__traceback__, compact=True)
+    _trim(te, set())
+    return _cut("".join(te.format()), _MAX_TRACEBACK)
+
+
+def _line(exc):
+    """Returns where in the program the exception passed last."""
+    if _isinstance(exc, SyntaxError):
+        return exc.lineno
+    line, tb = None, exc.__traceback__
+    while tb is not None:
+        if not tb.tb_frame.f_code.co_filename.startswith(_LIBRARY):
+            line = tb.tb_lineno
+        tb = tb.tb_next
+    return line
+
+
+def _kind(exc):
+    if _isinstance(exc, MemoryError):
+        return "memory"
+    if _isinstance(exc, SyntaxError):
+        return "syntax"
+    if _isinstance(exc, ImportError):
+        return "import"
+    return "exception"
+
+
+def describe(exc):
+    """Returns the fields of the result's error. Whatever the exception's own methods do, this does not fail."""
+    try:
+        message = _str(exc)
+    except BaseException:
+        message = "<no message: str() of the exception failed>"
+    try:
+        trace = text(exc)
+    except BaseException:
+        trace = f"{_type_name(type(exc))}: {message}\n"
+    fields = {
+        "kind": _kind(exc),
+        "type": _type_name(type(exc)),
+        "message": _cut(message, _MAX_MESSAGE),
+        "traceback": trace,
+    }
+    line = _line(exc)
+    if line:
+        fields["line"] = line
+    hint = _hints.hint(exc)
+    if hint:
+        fields["hint"] = hint
+    return fields

@@ -1,0 +1,29 @@
+"""What to do about an error that the sandbox, rather than the program, is the reason of."""
+
+# Top-level modules of well-known packages with native code, which no WebAssembly sandbox can load.
+NATIVE = frozenset(
+    "numpy pandas scipy sklearn matplotlib PIL cv2 torch tensorflow jax lxml pydantic_core orjson ujson psycopg2 "
+    "cryptography polars pyarrow numba h5py statsmodels xgboost lightgbm seaborn shapely fiona geopandas grpc zmq "
+    "greenlet gevent uvloop tiktoken tokenizers sentencepiece nltk spacy bs4 requests httpx aiohttp yaml".split()
+)
+PURE = frozenset("bs4 requests httpx aiohttp yaml nltk seaborn".split())
+
+
+def hint(exc):
+    if isinstance(exc, ModuleNotFoundError) and isinstance(exc.name, str):
+        return _module(exc.name.partition(".")[0])
+    if isinstance(exc, MemoryError):
+        return "the sandbox's memory limit is reached: work in smaller pieces, or run with a higher limit (--memory)"
+    if isinstance(exc, RecursionError):
+        return "the recursion limit protects the stack: use a loop with an explicit stack instead"
+    return getattr(exc, "mayfly_hint", None)
+
+
+def _module(name):
+    import sys
+
+    if name in sys.stdlib_module_names:
+        return f"{name} is part of Python but cannot work in a WebAssembly sandbox; see: mayfly guest python --modules"
+    if name in NATIVE and name not in PURE:
+        return f"{name} has native code, which a WebAssembly sandbox cannot load; only the standard library is there"
+    return f"{name} is not in the sandbox, which has the standard library only; mount it as /packages (--mount DIR:/packages)"

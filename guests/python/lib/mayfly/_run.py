@@ -1,0 +1,206 @@
+"""Runs a piece of code as the module __main__ and reports what came of it."""
+
+import _mayfly
+import builtins
+import gc
+import io
+import json
+import linecache
+import os
+import random
+import sys
+import time
+import types
+
+from mayfly import _errors, _loop, _results, _streams
+
+# Bound early: the program may replace any of these.
+_compile = _mayfly.compile
+_exec = exec
+_eval = eval
+_dumps = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
+_settrace, _setprofile = sys.settrace, sys.setprofile
+_setrecursionlimit, _getrecursionlimit = sys.setrecursionlimit, sys.getrecursionlimit
+_modules = sys.modules
+_urandom = os.urandom
+
+_ALLOW_TOP_LEVEL_AWAIT = 0x2000
+_CO_COROUTINE = 0x80
+_DEFAULT_RECURSION_LIMIT = 1000
+
+_OK = b'{"status":"ok"}'
+
+
+def _frame(head, body=b""):
+    return b"\0\0\0\0" + len(head).to_bytes(4, "little") + head + body
+
+
+def _main():
+    """Returns the namespace of __main__, which lives as long as the session."""
+    main = _modules.get("__main__")
+    if main is None or getattr(main, "__mayfly__", None) is not _modules:
+        main = types.ModuleType("__main__")
+        main.__mayfly__ = _modules
+        main.__builtins__ = builtins
+        main.__annotations__ = {}
+        _modules["__main__"] = main
+    return main.__dict__
+
+
+def _reseed():
+    """Forks share their template's random state; uuid, secrets and os.urandom ask the host and need nothing."""
+    random.seed(int.from_bytes(_urandom(32), "little"))
+    if logging := _modules.get("logging"):
+        logging._startTime = time.time_ns()
+
+
+def _prepare(head):
+    if head.get("reseed"):
+        _reseed()
+    env = head.get("env")
+    if env is not None and env != os.environ:
+        os.environ.clear()
+        os.environ.update(env)
+    argv = head.get("argv")
+    if argv is not None:
+        sys.argv = argv
+    cwd = head.get("cwd")
+    if cwd:
+        try:
+            os.chdir(cwd)
+        except OSError:
+            pass
+    _streams.renew(head.get("stdin", False))
+
+
+def _remember(filename, source):
+    """Lets tracebacks and inspect find the source, which is in no file."""
+    text = source.decode("utf-8", "replace")
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+
+
+def _run(code, namespace):
+    value = _eval(code, namespace)
+    if code.co_flags & _CO_COROUTINE:
+        value = _loop.run(value)
+    return value
+
+
+def execute(head, source):
+    """The op "exec": the body is source code, see engine/internal/guest for the head."""
+    _prepare(head)
+    filename = head["filename"]
+    namespace = _main()
+    if head.get("file"):
+        namespace["__file__"] = head["file"]
+    value, has_value, name = None, False, None
+    try:
+        try:
+            code, last, name = _compile(source, filename, _ALLOW_TOP_LEVEL_AWAIT)
+        finally:
+            _remember(filename, source)
+        _run(code, namespace)
+        if last is not None:
+            value, has_value = _run(last, namespace), True
+        elif name is not None and name in namespace:
+            value, has_value = namespace[name], True
+        if head.get("finish"):
+            _finish()
+        report = _results.report(value, name) if has_value and head.get("result") else None
+    except SystemExit as exc:
+        return _frame(_after(_exit, head, exc))
+    except BaseException as exc:
+        return _frame(_after(_failure, head, exc))
+    finally:
+        _settrace(None)
+        _setprofile(None)
+    _streams.flush()
+    if report is None:
+        return _frame(_OK)
+    fields, body = report
+    return _frame(_dumps({"status": "ok", **fields}).encode("utf-8", "surrogatepass"), body)
+
+
+def _after(describe, head, exc):
+    """Ends a program that raised. The state it left may be odd, so the limits that this needs are set anew."""
+    _settrace(None)
+    _setprofile(None)
+    if _getrecursionlimit() < _DEFAULT_RECURSION_LIMIT:
+        _setrecursionlimit(_DEFAULT_RECURSION_LIMIT)
+    gc.enable()
+    answer = describe(exc)
+    if head.get("finish"):
+        try:
+            _finish()
+        except BaseException as exc:
+            _streams.complain(_errors.text(exc))
+    _streams.flush()
+    return _dumps(answer).encode("utf-8", "replace")
+
+
+def _exit(exc):
+    code = exc.code
+    if code is None:
+        return {"status": "exit", "code": 0}
+    if isinstance(code, int):
+        return {"status": "exit", "code": int(code) & 0xFF}
+    _streams.complain(f"{code}\n")
+    return {"status": "exit", "code": 1}
+
+
+def _failure(exc):
+    hook = sys.excepthook
+    if hook is not sys.__excepthook__:
+        try:
+            hook(type(exc), exc, exc.__traceback__)
+        except BaseException as other:
+            exc = other
+    answer = {"status": "error", "error": _errors.describe(exc)}
+    # The frames hold on to the program's locals.
+    exc.__traceback__ = None
+    return answer
+
+
+def _finish():
+    """What an interpreter does at its end: exit handlers, then the event loop's leftovers."""
+    import atexit
+
+    atexit._run_exitfuncs()
+    _loop.close()
+
+
+def finish():
+    """The op "finish": the session ends."""
+    try:
+        _finish()
+    except BaseException as exc:
+        _streams.complain(_errors.text(exc))
+    _streams.flush()
+    return _frame(_OK)
+
+
+def incomplete(source):
+    """The op "incomplete": is this the beginning of a statement?"""
+    import codeop
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiler = codeop.Compile()
+        compiler.flags |= _ALLOW_TOP_LEVEL_AWAIT
+        try:
+            more = codeop._maybe_compile(compiler, source.decode("utf-8", "replace"), "<input>", "single") is None
+        except (SyntaxError, ValueError, OverflowError):
+            more = False
+    return _frame(_dumps({"incomplete": more}).encode())
+
+
+def warm_up():
+    """Takes the paths of a first execution, so that their caches are in the template."""
+    for source in (b"1 + 1", b"x = 1\nx", b"1 /", b"1 / 0", b"import os\nprint(end='')\nraise ValueError('x')"):
+        execute({"filename": "<warm-up>", "result": True, "reseed": True, "argv": ["x"], "env": {}}, source)
+    linecache.cache.pop("<warm-up>", None)
+    _modules.pop("__main__", None)
+    os.environ.clear()
+    sys.argv = [""]
+    gc.collect()

@@ -1,0 +1,109 @@
+"""Clear errors for what a WebAssembly sandbox does not have: processes, sockets and, for now, threads."""
+
+import os
+import sys
+
+_PROCESS = (
+    "there are no processes in the sandbox",
+    "call the library function instead of the program (shutil, pathlib, json, re ...)",
+)
+_SOCKET = ("there are no sockets in the sandbox", "the sandbox has no network")
+_THREAD = (
+    "can't start new thread: there are no threads in the sandbox",
+    "run the functions one after the other, or use asyncio",
+)
+
+
+def _unsupported(what, why):
+    message, advice = why
+    exc = RuntimeError(f"{what}: {message}")
+    exc.mayfly_hint = advice
+    return exc
+
+
+def _refuse(name, why):
+    def refuse(*args, **kwargs):
+        raise _unsupported(name, why)
+
+    refuse.__name__ = refuse.__qualname__ = name.rpartition(".")[2]
+    refuse.__doc__ = f"Raises RuntimeError: {why[0]}."
+    return refuse
+
+
+_OS = (
+    "fork forkpty system popen execl execle execlp execlpe execv execve execvp execvpe spawnl spawnle spawnlp spawnlpe "
+    "spawnv spawnve spawnvp spawnvpe posix_spawn posix_spawnp kill killpg wait waitpid"
+).split()
+
+
+def _patch_subprocess(module):
+    module.Popen.__init__ = _refuse("subprocess.Popen", _PROCESS)
+    # An object that was never set up must not complain when it goes away.
+    module.Popen.__del__ = lambda self: None
+
+
+def _patch_socket(module):
+    module.socket.__init__ = _refuse("socket.socket", _SOCKET)
+    for name in ("getaddrinfo", "gethostbyname", "create_connection", "socketpair"):
+        setattr(module, name, _refuse(f"socket.{name}", _SOCKET))
+
+
+def _patch_threading(module):
+    module.Thread.start = _refuse("threading.Thread.start", _THREAD)
+    module._start_joinable_thread = _refuse("threading.Thread.start", _THREAD)
+
+
+def _patch_multiprocessing(module):
+    module.BaseProcess.start = _refuse("multiprocessing.Process.start", _PROCESS)
+
+
+def _patch_multiprocessing_context(module):
+    for name in ("Pool", "Queue", "SimpleQueue", "JoinableQueue", "Manager", "Pipe", "Value", "Array", "Lock", "Event"):
+        setattr(module.BaseContext, name, _refuse(f"multiprocessing.{name}", _PROCESS))
+
+
+_PATCHES = {
+    "subprocess": _patch_subprocess,
+    "socket": _patch_socket,
+    "threading": _patch_threading,
+    "multiprocessing.process": _patch_multiprocessing,
+    "multiprocessing.context": _patch_multiprocessing_context,
+}
+
+
+class _Patcher:
+    """Patches a module right after its import."""
+
+    def find_spec(self, name, path=None, target=None):
+        patch = _PATCHES.get(name)
+        if patch is None:
+            return None
+        for finder in sys.meta_path:
+            if finder is not self and (spec := finder.find_spec(name, path, target)) is not None:
+                break
+        else:
+            return None
+        execute = spec.loader.exec_module
+
+        class Loader:
+            def create_module(self, spec):
+                return None
+
+            def exec_module(self, module):
+                execute(module)
+                patch(module)
+
+        loader = spec.loader
+        if hasattr(loader, "get_source"):
+            Loader.get_source = staticmethod(getattr(loader, "get_source"))
+        spec.loader = Loader()
+        return spec
+
+
+def install():
+    for name in _OS:
+        setattr(os, name, _refuse(f"os.{name}", _PROCESS))
+    for name, patch in _PATCHES.items():
+        if name in sys.modules:
+            patch(sys.modules[name])
+    sys.meta_path.insert(0, _Patcher())

@@ -1,0 +1,279 @@
+package wasm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/mayfly-run/mayfly/wasm/wasi"
+)
+
+// Reason says why a call was interrupted. The numbers are those of the control block in guests/README.md.
+type Reason uint32
+
+// Reasons of an interruption.
+const (
+	NotInterrupted Reason = iota
+	TimeLimit
+	Cancelled
+	TickLimit
+)
+
+func (r Reason) String() string {
+	return [...]string{"not interrupted", "time limit", "cancelled", "CPU limit"}[r&3]
+}
+
+// DefaultGrace is the time that a guest has, after it was told to stop, to run its cleanup code before it is killed.
+const DefaultGrace = time.Second
+
+// CallOptions of Image.Call; nil means no process, no host functions and no limits.
+type CallOptions struct {
+	// Process serves the guest's WASI calls. It has to be made with Block as its option of that name.
+	Process *wasi.Process
+	// Handle serves mayfly.call: it gets the bytes of a request frame and returns those of an answer. Its context is
+	// done when the call is to stop.
+	Handle func(ctx context.Context, request []byte) []byte
+	// Timeout is the wall-clock limit; 0: none. When it is over, the guest gets an interrupt, and is killed if it still
+	// runs after Grace. The same happens when the context of the call is done.
+	Timeout time.Duration
+	// Grace defaults to DefaultGrace; negative: kill at once.
+	Grace time.Duration
+	// MaxTicks limits CPU time in ticks of about a millisecond; 0: no limit. The same program on the same input takes
+	// the same number of ticks, up to what depends on time.
+	MaxTicks uint64
+}
+
+// Usage is what a call took.
+type Usage struct {
+	Ticks uint64
+	// MemoryPeak is the largest size in bytes that the memory had since it was forked or restored.
+	MemoryPeak int64
+	// MemoryDenied tells that the guest asked for more memory than its limit during this call.
+	MemoryDenied bool
+	// Interrupted is the reason of the interrupt that the guest got.
+	Interrupted Reason
+}
+
+// Errors of Image.Call. After a *TrapError, a *KilledError or a *wasi.ExitError the guest stopped half-way: its memory is
+// suspect, and Call refuses it with ErrSuspect until it is restored.
+var (
+	ErrSuspect  = errors.New("memory of a guest that stopped half-way")
+	ErrNoMemory = errors.New("guest has no memory for the request or its answer")
+	ErrGuest    = errors.New("guest could not handle the request")
+)
+
+// TrapError is a fault of the guest: an access out of bounds, unreachable code, a stack overflow.
+type TrapError struct{ Err error }
+
+func (e *TrapError) Error() string { return "guest trapped: " + e.Err.Error() }
+
+// Unwrap returns the runtime's error.
+func (e *TrapError) Unwrap() error { return e.Err }
+
+// KilledError means that the guest did not stop in time after an interrupt.
+type KilledError struct{ Reason Reason }
+
+func (e *KilledError) Error() string { return "guest killed: " + e.Reason.String() }
+
+// call is one run of guest code: the state that host functions share.
+type call struct {
+	mem     *Memory
+	control uint32
+	process *wasi.Process
+	handle  func(ctx context.Context, request []byte) []byte
+	ops     context.Context // done when blocking host functions have to return
+	answer  []byte          // waits for recv
+
+	start  time.Time
+	opts   CallOptions
+	ticks  uint64
+	reason Reason
+	sentAt time.Time
+}
+
+// Call runs one request on m and returns the guest's answer. Only one call at a time runs on a memory; others wait.
+func (im *Image) Call(ctx context.Context, m *Memory, request []byte, o *CallOptions) ([]byte, Usage, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.closed:
+		return nil, Usage{}, ErrClosed
+	case m.im != im:
+		return nil, Usage{}, ErrImage
+	case m.suspect:
+		return nil, Usage{}, ErrSuspect
+	case len(request) > MaxFrame:
+		return nil, Usage{}, fmt.Errorf("%w: request of %d bytes", ErrFrame, len(request))
+	}
+	w, err := im.takeWorker(ctx, m)
+	if err != nil {
+		return nil, Usage{}, err
+	}
+	c := im.newCall(m, o)
+	m.fresh, m.denied = false, false
+	var answer []byte
+	answer, err = c.run(ctx, func(ctx context.Context) ([]byte, error) { return w.request(ctx, request) })
+	w.saveGlobals(m)
+	m.suspect = isSuspect(err)
+	im.putWorker(ctx, w, m.suspect || c.ticks > deepTicks)
+	return answer, c.usage(), err
+}
+
+// deepTicks: a guest that ran this long may have recursed deeply.
+const deepTicks = 50
+
+func (im *Image) newCall(m *Memory, o *CallOptions) *call {
+	c := &call{mem: m, control: im.control}
+	if o != nil {
+		c.opts, c.process, c.handle = *o, o.Process, o.Handle
+	}
+	if c.opts.Grace == 0 {
+		c.opts.Grace = DefaultGrace
+	}
+	return c
+}
+
+var errTimeLimit = errors.New("time limit")
+
+// run sets up the context of host functions, runs f with it and sorts out its error.
+func (c *call) run(ctx context.Context, f func(context.Context) ([]byte, error)) ([]byte, error) {
+	c.start = time.Now()
+	ops, cancel := context.WithCancel(ctx)
+	if c.opts.Timeout > 0 {
+		ops, cancel = context.WithTimeoutCause(ctx, c.opts.Timeout, errTimeLimit)
+	}
+	defer cancel()
+	c.ops = ops
+	if c.process != nil {
+		c.process.SetInterrupt(ops.Done())
+		defer c.process.SetInterrupt(nil)
+	}
+	answer, err := f(&callContext{ops, c})
+	return answer, classify(err)
+}
+
+func (c *call) usage() Usage {
+	return Usage{
+		Ticks: c.ticks, MemoryPeak: int64(c.mem.peak - guardSize),
+		MemoryDenied: c.mem.denied, Interrupted: c.reason,
+	}
+}
+
+// classify turns what the runtime returns into the errors of this package.
+func classify(err error) error {
+	var killed *KilledError
+	var exit *wasi.ExitError
+	switch {
+	case err == nil, errors.Is(err, ErrGuest), errors.Is(err, ErrNoMemory), errors.Is(err, ErrFrame):
+		return err
+	case errors.As(err, &killed):
+		return killed
+	case errors.As(err, &exit):
+		return exit
+	}
+	return &TrapError{err}
+}
+
+func isSuspect(err error) bool {
+	return err != nil && !errors.Is(err, ErrGuest) && !errors.Is(err, ErrNoMemory)
+}
+
+// request copies a frame into the guest, runs it and copies the answer out.
+func (w *worker) request(ctx context.Context, request []byte) ([]byte, error) {
+	s := w.stack[:]
+	s[0] = uint64(len(request))
+	if err := w.alloc.CallWithStack(ctx, s); err != nil {
+		return nil, err
+	}
+	ptr := uint32(s[0])
+	if ptr == 0 {
+		return nil, ErrNoMemory
+	}
+	if !w.mod.Memory().Write(ptr, request) {
+		return nil, fmt.Errorf("guest_alloc returned %#x, outside of the memory", ptr)
+	}
+	s[0], s[1] = uint64(ptr), uint64(len(request))
+	if err := w.call.CallWithStack(ctx, s); err != nil {
+		return nil, err
+	}
+	switch r := int64(s[0]); {
+	case r == -1:
+		return nil, ErrNoMemory
+	case r < 0 && r >= -16:
+		return nil, ErrGuest
+	default:
+		n := uint32(r)
+		if n > MaxFrame {
+			return nil, fmt.Errorf("%w: answer of %d bytes", ErrFrame, n)
+		}
+		b, ok := w.mod.Memory().Read(uint32(uint64(r)>>32), n)
+		if !ok {
+			return nil, fmt.Errorf("%w: answer outside of the memory", ErrFrame)
+		}
+		return append([]byte(nil), b...), nil
+	}
+}
+
+// tick is the safepoint: the guest calls it about once a millisecond.
+func (c *call) tick() {
+	c.ticks++
+	// Compiled WebAssembly cannot be preempted; here other goroutines get their turn, the garbage collector included.
+	runtime.Gosched()
+	c.checkpoint()
+}
+
+// checkpoint looks whether the call is to stop. It runs in the goroutine of the guest, which stands still, so that guest
+// memory may be written; it does not return when the guest is killed.
+func (c *call) checkpoint() {
+	if c.reason == NotInterrupted {
+		switch {
+		case c.opts.Timeout > 0 && time.Since(c.start) >= c.opts.Timeout:
+			c.interrupt(TimeLimit)
+		case c.ops.Err() != nil && errors.Is(context.Cause(c.ops), errTimeLimit):
+			c.interrupt(TimeLimit)
+		case c.ops.Err() != nil:
+			c.interrupt(Cancelled)
+		case c.opts.MaxTicks > 0 && c.ticks > c.opts.MaxTicks:
+			c.interrupt(TickLimit)
+		}
+		if c.reason == NotInterrupted || c.opts.Grace >= 0 {
+			return
+		}
+	}
+	if c.opts.Grace < 0 || time.Since(c.sentAt) >= c.opts.Grace {
+		panic(&KilledError{c.reason})
+	}
+}
+
+// Block is the wasi.Options.Block of processes that Image.Call is used with: after a wait, the guest gets the interrupt
+// that may have ended it.
+func Block(ctx context.Context, f func()) {
+	f()
+	if c := callOf(ctx); c != nil {
+		c.checkpoint()
+	}
+}
+
+// interrupt asks the guest to raise an exception.
+func (c *call) interrupt(r Reason) {
+	c.reason, c.sentAt = r, time.Now()
+	m := c.mem
+	breaker, ok := m.u32(c.control + 4)
+	bits, ok2 := m.u32(c.control + 8)
+	if c.control == 0 || !ok || !ok2 {
+		return
+	}
+	limit := c.opts.Timeout
+	if r == TickLimit {
+		limit = time.Duration(c.opts.MaxTicks) * time.Millisecond
+	}
+	m.putU32(c.control+12, uint32(min(limit.Milliseconds(), 1<<31)))
+	m.putU32(c.control, uint32(r))
+	if breaker != 0 {
+		if old, ok := m.u32(breaker); ok {
+			m.putU32(breaker, old|bits)
+		}
+	}
+}

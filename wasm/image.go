@@ -1,0 +1,241 @@
+package wasm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/mayfly-run/mayfly/wasm/rewrite"
+	"github.com/mayfly-run/mayfly/wasm/wasi"
+)
+
+// ABIVersion is the version of guests/README.md that this package speaks.
+const ABIVersion = 1
+
+// Image is a compiled guest and the memory that its initialisation left. It is safe for concurrent use.
+type Image struct {
+	rt       *Runtime
+	guest    string
+	key      string
+	compiled wazero.CompiledModule
+	base     *base
+	imageState
+	fromCache bool
+	ready     readyPool
+
+	mu     sync.Mutex
+	idle   []*worker
+	closed bool
+}
+
+// imageState is what is kept of an image beside its module and memory.
+type imageState struct {
+	globalNames []string
+	globals     []uint64
+	countdown   string
+	control     uint32
+	hot         []span
+}
+
+// Size returns the bytes of guest memory after initialisation.
+func (im *Image) Size() int64 { return int64(im.base.size - guardSize) }
+
+// FromCache tells whether the guest's initialisation was skipped because an earlier process had left its result.
+func (im *Image) FromCache() bool { return im.fromCache }
+
+// HotBytes returns how much memory a typical first call changes; so much is prepared ahead in ready memories.
+func (im *Image) HotBytes() int64 {
+	n := 0
+	for _, s := range im.hot {
+		n += s.Len
+	}
+	return int64(n)
+}
+
+// Key identifies the image: guest, compiler and boot program. Snapshots fit only images of the same key.
+func (im *Image) Key() string { return im.key }
+
+// loadImage takes the image from the cache, or makes it and stores it there.
+func (r *Runtime) loadImage(ctx context.Context, g *Guest, key string) (*Image, error) {
+	im := &Image{rt: r, guest: g.Name, key: key}
+	err := im.load(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		// Whatever is wrong with the cached files, making them anew mends it.
+		im = &Image{rt: r, guest: g.Name, key: key}
+		if err := im.make(ctx, g); err != nil {
+			return nil, fmt.Errorf("guest %s: %w", g.Name, err)
+		}
+	}
+	im.ready.start(im, r.opts.ReadyMemories)
+	return im, nil
+}
+
+// make compiles and initialises the guest.
+func (im *Image) make(ctx context.Context, g *Guest) (err error) {
+	report := im.rt.opts.Progress
+	report(Progress{Guest: g.Name, Step: "compile"})
+	bin, err := g.Module()
+	if err != nil {
+		return err
+	}
+	res, err := rewrite.Rewrite(bin, nil)
+	if err != nil {
+		return err
+	}
+	if im.compiled, err = im.rt.compile(ctx, res.Module); err != nil {
+		return fmt.Errorf("compile: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			im.close(ctx)
+		}
+	}()
+	report(Progress{Guest: g.Name, Step: "compile", Done: true})
+	report(Progress{Guest: g.Name, Step: "initialise"})
+	for _, gl := range res.Globals {
+		im.globalNames = append(im.globalNames, gl.Name)
+	}
+	im.countdown = res.Countdown
+	if err := im.initialise(ctx, g, res); err != nil {
+		return fmt.Errorf("initialise: %w", err)
+	}
+	if g.Warm != nil {
+		if err := im.warm(ctx, g); err != nil {
+			return fmt.Errorf("first call: %w", err)
+		}
+	}
+	report(Progress{Guest: g.Name, Step: "initialise", Done: true})
+	return im.store(res.Module)
+}
+
+// initialise runs the guest's start-up in a memory of its own and takes the base snapshot.
+func (im *Image) initialise(ctx context.Context, g *Guest, res *rewrite.Result) error {
+	rg, err := newRegion(nil, DefaultMemoryLimit+guardSize)
+	if err != nil {
+		return err
+	}
+	m := &Memory{im: im, region: rg, limit: DefaultMemoryLimit, globals: make([]uint64, len(im.globalNames))}
+	defer m.Close()
+	size := int(im.compiled.ExportedMemories()["memory"].Min()) * pageSize
+	if m.buf = rg.bytes(size); m.buf == nil {
+		return fmt.Errorf("guest needs %d bytes of memory", size)
+	}
+	for _, d := range res.Data {
+		copy(m.buf[d.Offset:], d.Bytes)
+	}
+	w, err := im.newWorker(ctx, m)
+	if err != nil {
+		return err
+	}
+	defer w.mod.Close(ctx)
+	var output boundedBuffer
+	process := wasi.NewProcess(&wasi.Options{Stdout: &output, Stderr: &output, Block: Block})
+	defer process.Close()
+	c := im.newCall(m, &CallOptions{Process: process, Grace: -1})
+	_, err = c.run(ctx, func(ctx context.Context) ([]byte, error) { return nil, im.boot(ctx, w, g.Boot) })
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, bytes.TrimSpace(output.b))
+	}
+	if process.OpenFiles() > 0 {
+		return errors.New("guest left files open")
+	}
+	w.saveGlobals(m)
+	im.globals = m.globals
+	im.base, err = newBase(m.buf)
+	w.install(nil)
+	return err
+}
+
+// boot calls the guest's initialisation functions.
+func (im *Image) boot(ctx context.Context, w *worker, frame []byte) error {
+	call := func(name string, args ...uint64) (uint32, error) {
+		f := w.mod.ExportedFunction(name)
+		if f == nil {
+			return 0, fmt.Errorf("%s is missing", name)
+		}
+		res, err := f.Call(ctx, args...)
+		if err != nil || len(res) == 0 {
+			return 0, err
+		}
+		return uint32(res[0]), nil
+	}
+	if _, err := call("_initialize"); err != nil {
+		return err
+	}
+	abi, err := call("guest_abi")
+	if err != nil {
+		return err
+	}
+	if abi != ABIVersion {
+		return fmt.Errorf("guest speaks version %d of the ABI, this host %d", abi, ABIVersion)
+	}
+	ptr, err := call("guest_alloc", uint64(len(frame)))
+	if err != nil {
+		return err
+	}
+	if ptr == 0 || !w.mod.Memory().Write(ptr, frame) {
+		return ErrNoMemory
+	}
+	status, err := call("guest_init", uint64(ptr), uint64(len(frame)))
+	if err != nil {
+		return err
+	}
+	if status != 0 {
+		return fmt.Errorf("guest_init returned %d", int32(status))
+	}
+	if im.control, err = call("guest_control"); err != nil {
+		return err
+	}
+	if !w.mod.Memory().WriteUint32Le(im.control, 0) || im.control == 0 {
+		return fmt.Errorf("control block at %#x", im.control)
+	}
+	return nil
+}
+
+// warm finds the hot pages: those that a typical first call changes.
+func (im *Image) warm(ctx context.Context, g *Guest) error {
+	m, err := im.newMemory(DefaultMemoryLimit)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	if err := g.Warm(ctx, im, m); err != nil {
+		return err
+	}
+	im.hot, err = m.region.dirty(nil, min(len(m.buf), im.base.size))
+	return err
+}
+
+// close frees everything. Workers in flight are closed by their calls.
+func (im *Image) close(ctx context.Context) {
+	im.ready.stop()
+	im.mu.Lock()
+	idle := im.idle
+	im.idle, im.closed = nil, true
+	im.mu.Unlock()
+	for _, w := range idle {
+		w.mod.Close(ctx)
+	}
+	if im.compiled != nil {
+		im.compiled.Close(ctx)
+	}
+	if im.base != nil {
+		im.base.close()
+	}
+}
+
+// boundedBuffer keeps the first bytes written to it.
+type boundedBuffer struct{ b []byte }
+
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	const limit = 64 << 10
+	b.b = append(b.b, p[:min(len(p), limit-len(b.b))]...)
+	return len(p), nil
+}

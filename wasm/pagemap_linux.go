@@ -1,0 +1,88 @@
+//go:build linux && !mayfly_file && !mayfly_copy
+
+package wasm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The private pages of a region are its anonymous ones; pages that still show the image are file pages. Two interfaces
+// tell them apart (Documentation/admin-guide/mm/pagemap.rst): PAGEMAP_SCAN, from Linux 6.7 on, which returns ranges, and
+// /proc/self/pagemap itself, with 8 bytes per page.
+
+const (
+	pagemapScan   = 0xc0606610 // _IOWR('f', 16, struct pm_scan_arg)
+	pageIsFile    = 1 << 2
+	pageIsPresent = 1 << 3
+	pageIsSwapped = 1 << 4
+
+	entryPresent = 1 << 63
+	entrySwapped = 1 << 62
+	entryFile    = 1 << 61
+)
+
+type scanArg struct {
+	size, flags, start, end, walkEnd, vec, vecLen, maxPages, categoryInverted, categoryMask, categoryAnyOf, returnMask uint64
+}
+
+type pageRegion struct{ start, end, categories uint64 }
+
+var pagemap = sync.OnceValues(func() (*os.File, error) { return os.Open("/proc/self/pagemap") })
+
+// dirty appends the spans of the first n bytes that were written since the last reset.
+func (r *region) dirty(spans []span, n int) ([]span, error) {
+	f, err := pagemap()
+	if err != nil {
+		return nil, err
+	}
+	if out, err := r.scan(f, spans, n); err == nil {
+		return out, nil
+	}
+	return r.readPagemap(f, spans, n)
+}
+
+func (r *region) scan(f *os.File, spans []span, n int) ([]span, error) {
+	var vec [256]pageRegion
+	start, end := uint64(r.addr), uint64(r.addr)+uint64(n)
+	for start < end {
+		a := scanArg{
+			size: uint64(unsafe.Sizeof(scanArg{})), start: start, end: end,
+			vec: uint64(uintptr(unsafe.Pointer(&vec[0]))), vecLen: uint64(len(vec)),
+			// Present or swapped, and not a page of the image's file.
+			categoryInverted: pageIsFile, categoryMask: pageIsFile, categoryAnyOf: pageIsPresent | pageIsSwapped,
+			returnMask: pageIsPresent | pageIsSwapped,
+		}
+		got, _, e := unix.Syscall(unix.SYS_IOCTL, f.Fd(), pagemapScan, uintptr(unsafe.Pointer(&a)))
+		if e != 0 {
+			return nil, e
+		}
+		for _, v := range vec[:got] {
+			spans = addSpan(spans, int(v.start-uint64(r.addr)), int(v.end-v.start))
+		}
+		if a.walkEnd <= start {
+			return nil, fmt.Errorf("PAGEMAP_SCAN stopped at %#x", a.walkEnd)
+		}
+		start = a.walkEnd
+	}
+	return spans, nil
+}
+
+func (r *region) readPagemap(f *os.File, spans []span, n int) ([]span, error) {
+	b := make([]byte, n/osPage*8)
+	if _, err := f.ReadAt(b, int64(r.addr)/int64(osPage)*8); err != nil {
+		return nil, err
+	}
+	for i := 0; i < len(b); i += 8 {
+		e := binary.LittleEndian.Uint64(b[i:])
+		if e&(entryPresent|entrySwapped) != 0 && e&entryFile == 0 {
+			spans = addSpan(spans, i/8*osPage, osPage)
+		}
+	}
+	return spans, nil
+}

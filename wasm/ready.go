@@ -1,0 +1,94 @@
+package wasm
+
+import "sync"
+
+// readyPool keeps memories prepared ahead: mapped, and with the hot pages already private, which saves a fork the page
+// faults of its first call. One goroutine refills it.
+type readyPool struct {
+	mu      sync.Mutex
+	free    []*Memory
+	want    chan struct{} // has room for one wish
+	stopped chan struct{}
+	quit    chan struct{}
+}
+
+func (p *readyPool) start(im *Image, size int) {
+	if size <= 0 || len(im.hot) == 0 {
+		return
+	}
+	p.want = make(chan struct{}, 1)
+	p.quit = make(chan struct{})
+	p.stopped = make(chan struct{})
+	p.want <- struct{}{}
+	go p.refill(im, size)
+}
+
+func (p *readyPool) refill(im *Image, size int) {
+	defer close(p.stopped)
+	for {
+		select {
+		case <-p.quit:
+			return
+		case <-p.want:
+		}
+		for p.len() < size && p.running() {
+			m, err := im.newMemory(DefaultMemoryLimit)
+			if err != nil {
+				break // a fork that needs one will meet and report the error
+			}
+			// A kernel that cannot populate leaves the pages to be faulted in.
+			_ = m.region.populate(im.hot)
+			p.mu.Lock()
+			p.free = append(p.free, m)
+			p.mu.Unlock()
+		}
+	}
+}
+
+func (p *readyPool) len() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.free)
+}
+
+func (p *readyPool) running() bool {
+	select {
+	case <-p.quit:
+		return false
+	default:
+		return true
+	}
+}
+
+// take returns a ready memory with this limit, or nil. A region is as large as the default limit, so lower limits fit.
+func (p *readyPool) take(limit int64) *Memory {
+	if p.want == nil || limit > DefaultMemoryLimit {
+		return nil
+	}
+	p.mu.Lock()
+	var m *Memory
+	if n := len(p.free); n > 0 {
+		m, p.free = p.free[n-1], p.free[:n-1]
+	}
+	p.mu.Unlock()
+	select {
+	case p.want <- struct{}{}:
+	default:
+	}
+	if m != nil {
+		m.limit = int(limit+pageSize-1) / pageSize * pageSize
+	}
+	return m
+}
+
+func (p *readyPool) stop() {
+	if p.want == nil {
+		return
+	}
+	close(p.quit)
+	<-p.stopped
+	for _, m := range p.free {
+		m.Close()
+	}
+	p.free = nil
+}

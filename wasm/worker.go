@@ -1,0 +1,142 @@
+package wasm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+)
+
+// worker is a warm instance of an image's module. It has no state of its own: before a call, a memory is installed.
+type worker struct {
+	im        *Image
+	slot      slot
+	mod       api.Module
+	globals   []api.MutableGlobal
+	countdown api.MutableGlobal
+	alloc     api.Function
+	call      api.Function
+	stack     [2]uint64
+}
+
+// slot is the LinearMemory of a worker. The runtime takes whatever slice Reallocate returns as the memory, so the public
+// Memory().Grow(1) is the way to exchange it.
+type slot struct {
+	mem     *Memory
+	install bool
+	parked  []byte
+}
+
+func (s *slot) Reallocate(size uint64) []byte {
+	switch {
+	case s.install && s.mem == nil:
+		return s.parked
+	case s.install:
+		return s.mem.buf
+	case s.mem == nil:
+		return nil
+	}
+	return s.mem.grow(size)
+}
+
+// Free does nothing: memories belong to their sandboxes.
+func (s *slot) Free() {}
+
+// newWorker instantiates the module on m, which becomes the installed memory.
+func (im *Image) newWorker(ctx context.Context, m *Memory) (*worker, error) {
+	w := &worker{im: im}
+	w.slot = slot{mem: m, install: true, parked: make([]byte, pageSize)}
+	alloc := experimental.MemoryAllocatorFunc(func(_, _ uint64) experimental.LinearMemory { return &w.slot })
+	cfg := wazero.NewModuleConfig().WithName("").WithStartFunctions()
+	var err error
+	w.mod, err = im.rt.wz.InstantiateModule(experimental.WithMemoryAllocator(ctx, alloc), im.compiled, cfg)
+	w.slot.install = false
+	if err != nil {
+		return nil, fmt.Errorf("instantiate %s: %w", im.guest, err)
+	}
+	for _, name := range im.globalNames {
+		g, ok := w.mod.ExportedGlobal(name).(api.MutableGlobal)
+		if !ok {
+			return nil, errors.Join(fmt.Errorf("%s: no mutable global %s", im.guest, name), w.mod.Close(ctx))
+		}
+		w.globals = append(w.globals, g)
+	}
+	w.refresh()
+	if w.alloc == nil || w.call == nil {
+		return nil, errors.Join(fmt.Errorf("%s: guest_alloc or guest_call is missing", im.guest), w.mod.Close(ctx))
+	}
+	return w, nil
+}
+
+// refresh drops the native stacks of the worker's functions, which grow up to 400 MB with the depth of the guest's
+// recursion and never shrink.
+func (w *worker) refresh() {
+	w.alloc = w.mod.ExportedFunction("guest_alloc")
+	w.call = w.mod.ExportedFunction("guest_call")
+}
+
+// install makes m, or nothing, the memory of the instance.
+func (w *worker) install(m *Memory) bool {
+	w.slot.mem, w.slot.install = m, true
+	_, ok := w.mod.Memory().Grow(1)
+	w.slot.install = false
+	if ok && m != nil {
+		for i, g := range w.globals {
+			g.Set(m.globals[i])
+		}
+	}
+	return ok
+}
+
+func (w *worker) saveGlobals(m *Memory) {
+	for i, g := range w.globals {
+		m.globals[i] = g.Get()
+	}
+}
+
+// takeWorker returns an instance with m installed.
+func (im *Image) takeWorker(ctx context.Context, m *Memory) (*worker, error) {
+	im.mu.Lock()
+	if im.closed {
+		im.mu.Unlock()
+		return nil, ErrClosed
+	}
+	var w *worker
+	if n := len(im.idle); n > 0 {
+		w, im.idle = im.idle[n-1], im.idle[:n-1]
+	}
+	im.mu.Unlock()
+	if w == nil {
+		var err error
+		if w, err = im.newWorker(ctx, m); err != nil {
+			return nil, err
+		}
+	}
+	if !w.install(m) {
+		return nil, errors.Join(fmt.Errorf("%s: memory could not be installed", im.guest), w.mod.Close(ctx))
+	}
+	return w, nil
+}
+
+// putWorker parks an instance for the next call. One that grew a deep stack gets new functions first.
+func (im *Image) putWorker(ctx context.Context, w *worker, deep bool) {
+	if !w.install(nil) {
+		w.mod.Close(ctx)
+		return
+	}
+	if deep {
+		w.refresh()
+	}
+	im.mu.Lock()
+	keep := !im.closed && len(im.idle) < im.rt.opts.MaxIdleWorkers
+	if keep {
+		im.idle = append(im.idle, w)
+	}
+	im.mu.Unlock()
+	if !keep {
+		w.mod.Close(ctx)
+	}
+}
