@@ -1,0 +1,155 @@
+package vfs
+
+import (
+	"io/fs"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tetratelabs/wazero/experimental/sys"
+)
+
+// Limits and defaults. Quotas can be set in [MemoryOptions]; the rest is fixed.
+const (
+	// DefaultMaxBytes is the workspace size of one session: room for a data set
+	// or a build, small enough that a few runaway sandboxes do not exhaust a
+	// host. It counts allocated bytes, not logical sizes.
+	DefaultMaxBytes int64 = 1 << 30
+	// DefaultMaxFiles is the number of names (files, directories, links). At
+	// about 300 bytes each it bounds the bookkeeping to some 30 MiB.
+	DefaultMaxFiles = 100_000
+	// DefaultMaxFileSize is the longest logical size of a file, in bytes. It is
+	// ext4's, so that sparse files work as on a disk; the bytes that are really
+	// written are bounded by MaxBytes.
+	DefaultMaxFileSize int64 = 16 << 40
+	// MaxName is the longest name of a directory entry, in bytes.
+	MaxName = 255
+	// MaxPath is the longest path and the longest symbolic link target, in
+	// bytes.
+	MaxPath = 4096
+	// MaxSymlinks is the number of symbolic links followed in one resolution.
+	MaxSymlinks = 40
+	// MaxDepth is the number of directories that may be nested. Renames could
+	// otherwise build a tree that no path can name.
+	MaxDepth = 1024
+	// MaxLinks is the number of hard links to one file.
+	MaxLinks = 1000
+)
+
+// MemoryOptions configures a [Memory]. The zero value means the defaults.
+type MemoryOptions struct {
+	// MaxBytes bounds allocated bytes: file data in blocks of 512 bytes to
+	// 64 KiB, and symbolic link targets. Default DefaultMaxBytes; negative
+	// means no bound.
+	MaxBytes int64
+	// MaxFiles bounds the names in the file system plus the files that are
+	// unlinked but still open. Default DefaultMaxFiles; negative means no bound.
+	MaxFiles int
+	// MaxFileSize bounds the logical size of a file in bytes. Default
+	// DefaultMaxFileSize.
+	MaxFileSize int64
+	// Device is the device number that Stat reports. Default 1. A [Tree]
+	// replaces it so that its mounts differ.
+	Device uint64
+	// Now returns the time used for time stamps, in nanoseconds since the
+	// epoch. Default the wall clock. It is called with the file system locked.
+	Now func() int64
+}
+
+// Memory is a POSIX-like file system in memory. It implements wazero's sys.FS.
+//
+// All methods are safe for concurrent use; one mutex serialises them. An empty
+// Memory costs one small allocation, so a host may keep thousands.
+//
+// Access times are set when a file is made and by utimens only, as on a disk
+// mounted noatime.
+type Memory struct {
+	sys.UnimplementedFS
+
+	mu          sync.Mutex
+	maxBytes    int64
+	maxFiles    int
+	maxFileSize int64
+	device      uint64
+	now         func() int64
+
+	// generation marks the chunks this Memory may write in place; a chunk of
+	// another generation is shared with a clone and copied before a write.
+	generation uint64
+	nextIno    uint64
+	bytes      int64        // allocated
+	files      int          // names, plus unlinked files that are open
+	symlinks   atomic.Int64 // symbolic links; lets a Tree skip resolution
+	log        *changeLog   // nil until the first Mark
+	root       inode
+}
+
+var generations atomic.Uint64
+
+// NewMemory returns an empty file system: a root directory and nothing in it.
+// It never fails; nil options are the defaults.
+func NewMemory(options *MemoryOptions) *Memory {
+	m := &Memory{
+		maxBytes:    DefaultMaxBytes,
+		maxFiles:    DefaultMaxFiles,
+		maxFileSize: DefaultMaxFileSize,
+		device:      1,
+		generation:  generations.Add(1),
+		nextIno:     2,
+	}
+	if o := options; o != nil {
+		m.maxBytes = bound(o.MaxBytes, DefaultMaxBytes)
+		m.maxFiles = int(bound(int64(o.MaxFiles), DefaultMaxFiles))
+		if o.MaxFileSize > 0 {
+			m.maxFileSize = o.MaxFileSize
+		}
+		if o.Device != 0 {
+			m.device = o.Device
+		}
+		m.now = o.Now
+	}
+	m.root.ino = 1
+	m.root.mode = fs.ModeDir | 0o755
+	m.root.nlink = 2
+	m.root.setTimes(m.clock())
+	return m
+}
+
+// bound turns an option into a limit: zero is the default, negative is none.
+func bound(v, def int64) int64 {
+	const none = 1 << 62
+	switch {
+	case v == 0:
+		return def
+	case v < 0:
+		return none
+	}
+	return v
+}
+
+func (m *Memory) clock() int64 {
+	if m.now != nil {
+		return m.now()
+	}
+	return time.Now().UnixNano()
+}
+
+// Usage is what a file system holds and what it may hold.
+type Usage struct {
+	// Bytes is the number of allocated bytes; MaxBytes its bound.
+	Bytes, MaxBytes int64
+	// Files is the number of names; MaxFiles its bound. The root is not counted.
+	Files, MaxFiles int
+}
+
+// Usage returns the current use of the quotas. Chunks shared with a clone count
+// in full in both.
+func (m *Memory) Usage() Usage {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return Usage{Bytes: m.bytes, MaxBytes: m.maxBytes, Files: m.files, MaxFiles: m.maxFiles}
+}
+
+// hasLinks implements linkProber for Tree: resolution may be skipped while
+// there are no symbolic links.
+func (m *Memory) hasLinks(string, bool) bool { return m.symlinks.Load() > 0 }
