@@ -15,7 +15,8 @@ type Request struct {
 	Filename string
 	// Args are the program's arguments: sys.argv[1:].
 	Args []string
-	// Env replaces the environment of the program. Default: what the sandbox has, empty at first.
+	// Env replaces the environment of the program, to which HOME is added. Default: what the sandbox has, at first HOME
+	// only.
 	Env map[string]string
 	// Stdin is the program's input. Default: none. Reading from it may go on after the execution, until Read returns:
 	// close the reader to end that.

@@ -53,7 +53,7 @@ func (w *wasmExecutor) image(ctx context.Context, language string) (*wasm.Image,
 // warmUp is the typical first call by which the image learns its hot pages.
 func warmUp(ctx context.Context, im *wasm.Image, m *wasm.Memory) error {
 	req, err := guest.Request(guest.OpExec, guest.ExecHead{
-		Filename: "<step 1>", Argv: []string{""}, Env: map[string]string{}, Cwd: GuestWorkspace, Reseed: true, Result: true,
+		Filename: "<step 1>", Argv: []string{""}, Env: map[string]string{"HOME": GuestWorkspace}, Cwd: GuestWorkspace, Reseed: true, Result: true,
 	}, []byte("1+1"))
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/mayfly-run/mayfly/engine/internal/guest"
 	"github.com/mayfly-run/mayfly/wasm"
@@ -66,14 +67,15 @@ func (s *wasmSandbox) Exec(ctx context.Context, x *Execution) (*Outcome, error) 
 
 func (s *wasmSandbox) head(x *Execution) guest.ExecHead {
 	h := guest.ExecHead{
-		Filename: x.Filename, Argv: append([]string{x.Filename}, x.Args...), Env: x.Env,
+		Filename: x.Filename, Argv: append([]string{x.Filename}, x.Args...),
 		Reseed: s.reseed, Stdin: x.Stdin != nil, Result: !x.NoResult, Finish: s.spec.Ephemeral,
 	}
 	if s.fresh {
 		h.Cwd = GuestWorkspace
-		if h.Env == nil {
-			h.Env = map[string]string{}
-		}
+	}
+	if s.fresh || x.Env != nil {
+		h.Env = map[string]string{"HOME": GuestWorkspace}
+		maps.Copy(h.Env, x.Env)
 	}
 	return h
 }
@@ -121,7 +123,7 @@ func (o *Outcome) answer(a *guest.Answer, u wasm.Usage) {
 			o.set(StatusCancelled, ExitCancelled, "cancelled")
 		case u.Interrupted != wasm.NotInterrupted && e.Type == "TimeoutError":
 			o.set(StatusTimeout, ExitTimeout, "timeout")
-			o.Error.Hint = "raise the time limit (--timeout), or do less in one execution"
+			o.Error.Hint = timeHint
 		case e.Kind == "memory":
 			o.set(StatusMemoryLimit, ExitMemory, "memory")
 		}
@@ -135,6 +137,21 @@ func (o *Outcome) set(s Status, code int, kind string) {
 	}
 	o.Error.Kind = kind
 }
+
+func (o *Outcome) interrupted(r wasm.Reason, consequence string) {
+	if r == wasm.Cancelled {
+		o.set(StatusCancelled, ExitCancelled, "cancelled")
+	} else {
+		o.set(StatusTimeout, ExitTimeout, "timeout")
+		o.Error.Hint = timeHint
+	}
+	o.Error.Message = fmt.Sprintf("%s: %s", r, consequence)
+}
+
+const (
+	timeHint   = "raise the time limit (--timeout), or do less in one execution"
+	memoryHint = "work in smaller pieces, or raise the limit (--memory)"
+)
 
 func (o *Outcome) exit(code int) {
 	o.Status, o.ExitCode = StatusOK, code
@@ -150,18 +167,17 @@ func (o *Outcome) failure(err error, u wasm.Usage) bool {
 	var trap *wasm.TrapError
 	var exit *wasi.ExitError
 	switch {
-	case errors.As(err, &killed) && killed.Reason == wasm.Cancelled:
-		o.set(StatusCancelled, ExitCancelled, "cancelled")
-		o.Error.Message = "the execution was cancelled and did not end by itself, so it was killed"
 	case errors.As(err, &killed):
-		o.set(StatusTimeout, ExitTimeout, "timeout")
-		o.Error.Message = fmt.Sprintf("%s reached; the program did not end by itself, so it was killed", killed.Reason)
+		o.interrupted(killed.Reason, "the program did not end by itself, so it was killed")
+	case u.Interrupted != wasm.NotInterrupted && errors.Is(err, wasm.ErrGuest):
+		// The interrupt met the support library, before the program began or after it ended.
+		o.interrupted(u.Interrupted, "the program's result is lost")
 	case errors.As(err, &exit):
 		o.exit(int(exit.Code & 0xff))
 	case errors.Is(err, wasm.ErrNoMemory), u.MemoryDenied && (errors.As(err, &trap) || errors.Is(err, wasm.ErrGuest)):
 		o.set(StatusMemoryLimit, ExitMemory, "memory")
 		o.Error.Message = "the memory limit was reached"
-		o.Error.Hint = "work in smaller pieces, or raise the limit (--memory)"
+		o.Error.Hint = memoryHint
 	case errors.As(err, &trap):
 		o.set(StatusError, ExitError, "crash")
 		o.Error.Message = "the interpreter crashed: " + firstLine(trap.Err.Error())

@@ -22,7 +22,7 @@ var artefact []byte
 //go:embed PROVENANCE.json
 var provenance []byte
 
-//go:embed lib/*.py lib/mayfly/*.py
+//go:embed lib/*.py lib/*/*.py
 var library embed.FS
 
 // maxModule bounds the decompressed artefact.
@@ -96,8 +96,8 @@ var bootProgram = sync.OnceValue(func() []byte {
 
 var bootPayload = sync.OnceValue(func() []byte {
 	modules := map[string]string{}
-	err := fs.WalkDir(library, "lib/mayfly", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".py") {
+	err := fs.WalkDir(library, "lib", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || name == "lib/boot.py" {
 			return err
 		}
 		b, err := library.ReadFile(name)

@@ -9,6 +9,7 @@ from mayfly import _hints
 _LIBRARY = ("<mayfly>/", "<frozen ", "/usr/lib/python3")
 _MAX_MESSAGE = 16 << 10
 _MAX_TRACEBACK = 64 << 10
+_MAX_LINE = 500
 
 _TracebackException = traceback.TracebackException
 _isinstance, _str = isinstance, str
@@ -45,17 +46,29 @@ def _type_name(cls):
     return f"{module}.{name}"
 
 
+def _cut_line(line):
+    """Source on one enormous line, with as many markers below it, says no more than its beginning."""
+    return line if len(line) <= _MAX_LINE else line[:_MAX_LINE] + " ...\n"
+
+
 def text(exc):
     """Returns the traceback of an exception, trimmed."""
     te = _TracebackException(type(exc), exc, exc.__traceback__, compact=True)
+    waiting = getattr(exc, "mayfly_waiting", None)
+    if waiting:
+        te.stack[:] = traceback.StackSummary.extract(iter(waiting))
     _trim(te, set())
-    return _cut("".join(te.format()), _MAX_TRACEBACK)
+    lines = "".join(te.format()).splitlines(True)
+    return _cut("".join(map(_cut_line, lines)), _MAX_TRACEBACK)
 
 
 def _line(exc):
     """Returns where in the program the exception passed last."""
     if _isinstance(exc, SyntaxError):
         return exc.lineno
+    for frame, number in reversed(getattr(exc, "mayfly_waiting", ())):
+        if not frame.f_code.co_filename.startswith(_LIBRARY):
+            return number
     line, tb = None, exc.__traceback__
     while tb is not None:
         if not tb.tb_frame.f_code.co_filename.startswith(_LIBRARY):

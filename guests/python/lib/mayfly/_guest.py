@@ -1,21 +1,27 @@
 """Serves the host's requests. One function per op; the frames are described in guests/README.md."""
 
-import json
+import _sitebuiltins
+import builtins
 import sys
 
 # Imported for the snapshot: what programs use most starts without a file or a decoder being touched.
 import abc, argparse, array, ast, asyncio, base64, bisect, collections, collections.abc, contextlib, contextvars  # noqa: F401
 import copy, csv, dataclasses, datetime, decimal, difflib, enum, fractions, functools, glob, hashlib, heapq, hmac  # noqa: F401
-import html, inspect, io, itertools, keyword, linecache, locale, logging, math, numbers, operator, os, pathlib  # noqa: F401
+import html, inspect, io, itertools, json, keyword, linecache, locale, logging, math, numbers, operator, os, pathlib  # noqa: F401
 import pickle, pprint, queue, random, re, secrets, shutil, signal, socket, statistics, string, struct, tempfile  # noqa: F401
 import textwrap, threading, time, tokenize, traceback, types, typing, unicodedata, urllib.parse, uuid, weakref, zlib  # noqa: F401
 
-from mayfly import _loop, _modules, _run, _streams, _unsupported
+from mayfly import _json, _loop, _modules, _run, _streams, _unsupported
 
 OP_EXEC, OP_MODULES, OP_FINISH, OP_INCOMPLETE = 1, 2, 3, 4
 
-_loads = json.loads
+_decode, _encode = _json.decode, _json.encode
 _from_bytes = int.from_bytes
+
+# What site.py would add; a copyright and a license of somebody else's build are left out.
+builtins.exit = _sitebuiltins.Quitter("exit", "Ctrl-D (i.e. EOF)")
+builtins.quit = _sitebuiltins.Quitter("quit", "Ctrl-D (i.e. EOF)")
+builtins.help = _sitebuiltins._Helper()
 
 _loop.install()
 _unsupported.install()
@@ -24,14 +30,14 @@ sys.path[:] = ["", "/packages"]
 
 
 def _error(exc):
-    head = json.dumps({"type": type(exc).__name__, "message": str(exc)}).encode()
+    head = _encode({"type": type(exc).__name__, "message": str(exc)}).encode()
     return b"\1\0\0\0" + len(head).to_bytes(4, "little") + head
 
 
 def handle(request):
     op = _from_bytes(request[:4], "little")
     end = 8 + _from_bytes(request[4:8], "little")
-    head = _loads(request[8:end])
+    head = _decode(request[8:end])
     if op == OP_EXEC:
         return _run.execute(head, request[end:])
     if op == OP_MODULES:

@@ -64,7 +64,23 @@ def run(coroutine):
     global _runner
     if _runner is None:
         _runner = asyncio.Runner(loop_factory=SandboxEventLoop)
-    return _runner.run(coroutine)
+    try:
+        return _runner.run(coroutine)
+    except BaseException as exc:
+        if coroutine.cr_frame is not None:
+            # The loop was interrupted while the program waited: tell where, then let the tasks clean up.
+            exc.mayfly_waiting = _waiting(coroutine)
+            close()
+        raise
+
+
+def _waiting(awaitable):
+    """Returns the frames of a suspended coroutine, as (frame, line) pairs from the outside in."""
+    frames = []
+    while (frame := getattr(awaitable, "cr_frame", None)) is not None and len(frames) < 100:
+        frames.append((frame, frame.f_lineno))
+        awaitable = awaitable.cr_await
+    return frames
 
 
 def close():

@@ -1,9 +1,10 @@
 """Encodes the value of a program: as JSON where it can be, and as its repr."""
 
-import json
 import reprlib
 
-_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+from mayfly import _json
+
+_encode = _json.encode
 _repr = repr
 _len = len
 
@@ -48,3 +49,12 @@ def _reference(value, name):
     if name is not None:
         fields["variable"] = name
     return fields, preview
+
+
+def unknown(exc, name):
+    """Returns the answer's fields and body for a value whose encoding raised exc."""
+    text = f"<no repr: {type(exc).__name__}>".encode("utf-8", "backslashreplace")
+    fields = {"json": 0, "repr": len(text)}
+    if name is not None:
+        fields["variable"] = name
+    return fields, text

@@ -3,8 +3,6 @@
 import _mayfly
 import builtins
 import gc
-import io
-import json
 import linecache
 import os
 import random
@@ -12,13 +10,13 @@ import sys
 import time
 import types
 
-from mayfly import _errors, _loop, _results, _streams
+from mayfly import _errors, _json, _loop, _results, _streams
 
 # Bound early: the program may replace any of these.
 _compile = _mayfly.compile
 _exec = exec
 _eval = eval
-_dumps = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
+_dumps = _json.encode
 _settrace, _setprofile = sys.settrace, sys.setprofile
 _setrecursionlimit, _getrecursionlimit = sys.setrecursionlimit, sys.getrecursionlimit
 _modules = sys.modules
@@ -88,6 +86,14 @@ def _run(code, namespace):
 
 def execute(head, source):
     """The op "exec": the body is source code, see engine/internal/guest for the head."""
+    try:
+        return _execute(head, source)
+    except BaseException as exc:
+        # An interrupt that came outside of the program, or a program that broke what this relies on.
+        return _frame(_after(_failure, head, exc))
+
+
+def _execute(head, source):
     _prepare(head)
     filename = head["filename"]
     namespace = _main()
@@ -106,7 +112,7 @@ def execute(head, source):
             value, has_value = namespace[name], True
         if head.get("finish"):
             _finish()
-        report = _results.report(value, name) if has_value and head.get("result") else None
+        report = _report(value, name) if has_value and head.get("result") else None
     except SystemExit as exc:
         return _frame(_after(_exit, head, exc))
     except BaseException as exc:
@@ -119,6 +125,16 @@ def execute(head, source):
         return _frame(_OK)
     fields, body = report
     return _frame(_dumps({"status": "ok", **fields}).encode("utf-8", "surrogatepass"), body)
+
+
+def _report(value, name):
+    """A program whose value cannot be shown is no failed program."""
+    try:
+        return _results.report(value, name)
+    except (TimeoutError, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as exc:
+        return _results.unknown(exc, name)
 
 
 def _after(describe, head, exc):
@@ -143,8 +159,13 @@ def _exit(exc):
     if code is None:
         return {"status": "exit", "code": 0}
     if isinstance(code, int):
-        return {"status": "exit", "code": int(code) & 0xFF}
-    _streams.complain(f"{code}\n")
+        # Like C's exit(): the low byte, and -1 for what does not fit into a long.
+        code = int(code)
+        return {"status": "exit", "code": code & 0xFF if -(2**63) <= code < 2**63 else 0xFF}
+    try:
+        _streams.complain(f"{code}\n")
+    except Exception:
+        _streams.complain("SystemExit with a code that cannot be printed\n")
     return {"status": "exit", "code": 1}
 
 

@@ -10,6 +10,7 @@ _stdin_used = False
 
 def _writer(fd, name):
     raw = _FileIO(fd, "w", closefd=False)
+    raw.name = name
     stream = _TextIOWrapper(_BufferedWriter(raw, 1 << 16), "utf-8", "surrogateescape", "\n", line_buffering=True)
     stream.mode = "w"
     return stream
@@ -17,6 +18,7 @@ def _writer(fd, name):
 
 def _reader():
     raw = _FileIO(0, "r", closefd=False)
+    raw.name = "<stdin>"
     stream = _TextIOWrapper(_BufferedReader(raw), "utf-8", "surrogateescape")
     stream.mode = "r"
     return stream

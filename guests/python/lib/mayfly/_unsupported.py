@@ -14,16 +14,17 @@ _THREAD = (
 )
 
 
-def _unsupported(what, why):
-    message, advice = why
-    exc = RuntimeError(f"{what}: {message}")
-    exc.mayfly_hint = advice
-    return exc
+# Also an OSError: libraries that can do without (platform, uuid) expect that where something is missing.
+_Unsupported = type("RuntimeError", (RuntimeError, OSError), {"__module__": "builtins"})
 
 
 def _refuse(name, why):
+    message, advice = why
+
     def refuse(*args, **kwargs):
-        raise _unsupported(name, why)
+        exc = _Unsupported(f"{name}: {message}")
+        exc.mayfly_hint = advice
+        raise exc
 
     refuse.__name__ = refuse.__qualname__ = name.rpartition(".")[2]
     refuse.__doc__ = f"Raises RuntimeError: {why[0]}."
@@ -46,6 +47,7 @@ def _patch_socket(module):
     module.socket.__init__ = _refuse("socket.socket", _SOCKET)
     for name in ("getaddrinfo", "gethostbyname", "create_connection", "socketpair"):
         setattr(module, name, _refuse(f"socket.{name}", _SOCKET))
+    module.gethostname = module.getfqdn = lambda *args: "localhost"
 
 
 def _patch_threading(module):

@@ -1,0 +1,2 @@
+# expect: timeout,memory_limit,error
+n = 10**10**8

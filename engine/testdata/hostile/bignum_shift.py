@@ -1,0 +1,2 @@
+# expect: error,memory_limit
+1 << 10**12

@@ -1,0 +1,5 @@
+# expect: error,lost
+import builtins
+
+builtins.__dict__.clear()
+print("gone")

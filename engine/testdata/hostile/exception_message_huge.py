@@ -1,0 +1,2 @@
+# expect: error,memory_limit
+raise ValueError("m" * (50 << 20))

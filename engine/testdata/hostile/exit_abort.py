@@ -1,0 +1,4 @@
+# expect: error,lost
+import os
+
+os.abort()

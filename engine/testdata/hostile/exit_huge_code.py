@@ -1,0 +1,4 @@
+# expect: ok,error
+import sys
+
+sys.exit(2**100)

@@ -1,0 +1,4 @@
+# expect: ok,error
+import os
+
+os._exit(0)

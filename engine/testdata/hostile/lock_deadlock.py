@@ -1,0 +1,6 @@
+# expect: timeout,error
+import threading
+
+lock = threading.Lock()
+lock.acquire()
+lock.acquire()

@@ -1,0 +1,8 @@
+# expect: timeout
+# Catches whatever the sandbox raises, and goes on.
+while True:
+    try:
+        while True:
+            pass
+    except BaseException:
+        pass

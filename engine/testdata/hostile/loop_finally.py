@@ -1,0 +1,10 @@
+# expect: timeout
+def spin():
+    try:
+        while True:
+            pass
+    finally:
+        spin()
+
+
+spin()

@@ -1,0 +1,8 @@
+# expect: timeout
+import itertools
+
+while True:
+    try:
+        sum(itertools.count())
+    except BaseException:
+        continue

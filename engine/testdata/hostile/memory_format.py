@@ -1,0 +1,2 @@
+# expect: error,memory_limit
+"{:>{width}}".format("x", width=2**31 - 2)

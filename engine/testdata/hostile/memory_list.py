@@ -1,0 +1,2 @@
+# expect: error,memory_limit
+a = [0] * 10**10

@@ -1,0 +1,4 @@
+# expect: error,memory_limit,timeout
+a = None
+while True:
+    a = [a, {}]

@@ -1,0 +1,2 @@
+# expect: error,memory_limit
+s = "x" * 10**12

@@ -1,0 +1,2 @@
+# expect: ok,error,memory_limit
+print("z" * (100 << 20))

@@ -1,0 +1,2 @@
+# expect: ok,error
+1 << 1_000_000

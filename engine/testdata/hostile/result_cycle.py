@@ -1,0 +1,4 @@
+# expect: ok
+a = []
+a.append({"self": a})
+a

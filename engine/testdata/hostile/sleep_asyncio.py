@@ -1,0 +1,4 @@
+# expect: timeout,error
+import asyncio
+
+asyncio.run(asyncio.Event().wait())

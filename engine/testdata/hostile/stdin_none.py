@@ -1,0 +1,4 @@
+# expect: error
+# Reads more than there is.
+while True:
+    input("anybody? ")

@@ -1,0 +1,7 @@
+# expect: ok,error
+import sys
+
+raw = sys.stdout.detach()
+raw.detach()
+sys.stderr.buffer.raw.close()
+print("x")

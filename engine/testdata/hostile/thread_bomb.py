@@ -1,0 +1,13 @@
+# expect: ok,error,timeout,memory_limit
+import threading
+
+event = threading.Event()
+started = 0
+try:
+    for _ in range(100_000):
+        threading.Thread(target=event.wait, daemon=True).start()
+        started += 1
+except (RuntimeError, MemoryError) as err:
+    print(type(err).__name__, err)
+event.set()
+print("started", started >= 0)
