@@ -1,0 +1,63 @@
+# What each target needs is said beside it. `make test` needs Go and nothing else.
+
+GO      ?= go
+FUZZ    ?= 20s
+PKGS    := ./...
+
+.PHONY: build test test-race test-all test-native bench fuzz lint guests verify-guests inputs cross clean
+
+build:            ## bin/mayfly, static
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/mayfly ./cmd/mayfly
+
+test:             ## everything that needs no other program; says what it skips
+	$(GO) vet $(PKGS)
+	$(GO) test $(PKGS)
+	@$(GO) test -v ./examples/python ./internal/cpythontest ./bench 2>/dev/null | grep -E '^ *--- SKIP|skipped:' || true
+
+test-race:        ## the same under the race detector (needs a C compiler)
+	$(GO) test -race -short $(PKGS)
+
+test-portable:    ## the fork engine's fallbacks for other systems, on this one
+	$(GO) test -tags mayfly_file ./wasm/...
+	$(GO) test -tags mayfly_copy ./wasm/...
+
+test-native:      ## examples and CPython's own tests against a native CPython 3.13, see .ci/debian-python
+	$(GO) test -count=1 ./examples/python ./internal/cpythontest
+
+test-all: test test-race test-portable test-native
+
+bench:            ## the table in the README
+	$(GO) run ./cmd/mayfly bench startup
+
+fuzz:             ## every fuzz target for FUZZ each
+	@for p in $$($(GO) list $(PKGS)); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+	    echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZ) -fuzzminimizetime 10x $$p || exit 1; \
+	  done; done
+
+lint:             ## golangci-lint with the import rules of .golangci.yml
+	$(GO) vet $(PKGS)
+	test -z "$$(gofmt -l .)"
+	golangci-lint run
+
+cross:            ## that other systems compile
+	CGO_ENABLED=0 GOOS=linux   GOARCH=arm64 $(GO) build -o /dev/null ./cmd/mayfly
+	CGO_ENABLED=0 GOOS=darwin  GOARCH=arm64 $(GO) build -o /dev/null ./cmd/mayfly
+	CGO_ENABLED=0 GOOS=windows GOARCH=amd64 $(GO) build -o /dev/null ./cmd/mayfly
+	CGO_ENABLED=0 GOOS=darwin  GOARCH=arm64 $(GO) vet ./wasm/... ./engine/...
+	CGO_ENABLED=0 GOOS=windows GOARCH=amd64 $(GO) vet ./wasm/... ./engine/...
+
+guests:           ## rebuild the CPython artefact (root, mmdebstrap, half an hour)
+	guests/python/build/build.sh
+
+verify-guests:    ## rebuild it elsewhere and compare byte for byte with the committed one
+	rm -rf bin/verify && mkdir -p bin/verify
+	guests/python/build/build.sh --out $(CURDIR)/bin/verify
+	cmp bin/verify/python.wasm.zst guests/python/python.wasm.zst
+	@echo "the artefact is what the recipe makes"
+
+inputs:           ## that the recorded hash is that of the recipe's files
+	$(GO) test -count=1 -run TestProvenance ./guests/python
+
+clean:
+	rm -rf bin
