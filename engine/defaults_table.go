@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"fmt"
-	"time"
-)
+import "fmt"
 
 // Default is a limit that holds when nothing else is said.
 type Default struct {
@@ -14,8 +11,8 @@ type Default struct {
 func Defaults() []Default {
 	mib := func(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
 	return []Default{
-		{"timeout", time.Duration(DefaultTimeout).String(), "wall-clock time of an execution: what an agent waits for before it loses patience"},
-		{"grace", time.Duration(DefaultGrace).String(), "time to clean up after the TimeoutError, before the kill"},
+		{"timeout", DefaultTimeout.String(), "wall-clock time of an execution: what an agent waits for before it loses patience"},
+		{"grace", DefaultGrace.String(), "time to clean up after the TimeoutError, before the kill"},
 		{"memory", mib(DefaultMemory), "what the interpreter may grow to, itself included"},
 		{"max-output", mib(DefaultOutput), "kept of each of stdout and stderr: more than a model can read"},
 		{"result", fmt.Sprintf("%d KiB", DefaultResult>>10), "a larger value is kept by the session and referred to"},

@@ -81,9 +81,9 @@ func TestStateStays(t *testing.T) {
 // TestRestoredAfterKill: a step that has to be killed, or that crashes the interpreter, never was.
 func TestRestoredAfterKill(t *testing.T) {
 	s := newSession(t, nil)
-	exec(t, s, "x = 1")
+	exec(t, s, "x = 1; f = open('kept', 'w+'); n = f.fileno()")
 	for _, code := range []string{
-		"x = 2\nwhile True:\n    try:\n        while True: pass\n    except BaseException: pass",
+		"x = 2; leak = [open('leak%d' % i, 'w') for i in range(20)]\nwhile True:\n    try:\n        while True: pass\n    except BaseException: pass",
 		"x = 3\nimport os\nos._exit(5)",
 	} {
 		r, err := s.Exec(t.Context(), engine.Request{Code: code, Timeout: 300 * time.Millisecond})
@@ -94,6 +94,8 @@ func TestRestoredAfterKill(t *testing.T) {
 			t.Fatalf("%s, not restored", describe(r))
 		}
 		want(t, s, "x", "1")
+		want(t, s, "f.write('still open')", "10")
+		want(t, s, "open('next', 'w').fileno() == n + 1", "True")
 	}
 }
 

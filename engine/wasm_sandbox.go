@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 
 	"github.com/mayfly-run/mayfly/engine/internal/guest"
 	"github.com/mayfly-run/mayfly/wasm"
@@ -18,10 +19,8 @@ type wasmSandbox struct {
 	files   *files
 	process *wasi.Process
 	spec    Spec
-	// before is the state before the execution in flight, its buffers reused from one to the next.
-	before wasm.Snapshot
-	fresh  bool // nothing ran yet
-	reseed bool // random state is shared with other forks
+	fresh   bool // nothing ran yet
+	reseed  bool // random state is shared with other forks
 }
 
 // Exec runs code in the guest.
@@ -36,11 +35,12 @@ func (s *wasmSandbox) Exec(ctx context.Context, x *Execution) (*Outcome, error) 
 		defer stdin.Close()
 	}
 	s.process.SetStdio(stdin, x.Output.Stdout(), x.Output.Stderr())
-	if !s.fresh && !s.spec.Ephemeral {
-		if err := s.mem.SnapshotInto(&s.before); err != nil {
-			return nil, err
-		}
+	before, err := s.save()
+	if err != nil {
+		return nil, err
 	}
+	defer release(before)
+	files := s.process.Mark()
 	b, usage, err := s.im.Call(ctx, s.mem, req, &wasm.CallOptions{
 		Process: s.process, Timeout: x.Timeout, Grace: x.Grace, MaxTicks: x.MaxTicks,
 	})
@@ -55,7 +55,7 @@ func (s *wasmSandbox) Exec(ctx context.Context, x *Execution) (*Outcome, error) 
 		if !out.failure(err, usage) {
 			return nil, err
 		}
-		if err := s.restore(out); err != nil {
+		if err := s.restore(before, files, out); err != nil {
 			return nil, err
 		}
 	} else {
@@ -80,18 +80,36 @@ func (s *wasmSandbox) head(x *Execution) guest.ExecHead {
 	return h
 }
 
+// snapshots are kept for reuse by any sandbox: only executions in flight need one.
+var snapshots = sync.Pool{New: func() any { return new(wasm.Snapshot) }}
+
+// maxPooled bounds the bytes of a snapshot that is kept for reuse.
+const maxPooled = 4 << 20
+
+// save copies the state before an execution; nil stands for that of a fresh fork.
+func (s *wasmSandbox) save() (*wasm.Snapshot, error) {
+	if s.fresh || s.spec.Ephemeral {
+		return nil, nil
+	}
+	snap := snapshots.Get().(*wasm.Snapshot)
+	return snap, s.mem.SnapshotInto(snap)
+}
+
+func release(snap *wasm.Snapshot) {
+	if snap != nil && snap.Bytes() <= maxPooled {
+		snapshots.Put(snap)
+	}
+}
+
 // restore brings the guest back to where it was before an execution that stopped half-way.
-func (s *wasmSandbox) restore(out *Outcome) error {
+func (s *wasmSandbox) restore(before *wasm.Snapshot, open wasi.Mark, out *Outcome) error {
 	if s.spec.Ephemeral {
 		return nil
 	}
-	snap := &s.before
-	if s.fresh {
-		snap = nil
-	}
-	if err := s.mem.Restore(snap); err != nil {
+	if err := s.mem.Restore(before); err != nil {
 		return fmt.Errorf("restore the session: %w", err)
 	}
+	s.process.Restore(open)
 	s.reseed = true
 	if out.Error != nil {
 		out.Error.Restored = true

@@ -33,6 +33,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+func stateSum(state []byte) string { return fmt.Sprintf("%08x", crc32.Checksum(state, castagnoli)) }
+
 var errNoCache = errors.New("no cache")
 
 func (im *Image) cachePath() string { return filepath.Join(im.rt.cacheDir, "images", im.key) }
@@ -45,6 +47,11 @@ func (im *Image) load(ctx context.Context) (err error) {
 	raw, err := os.ReadFile(filepath.Join(im.cachePath(), stateFile))
 	if err != nil {
 		return err
+	}
+	// The first line is the checksum of the rest.
+	sum, raw, _ := bytes.Cut(raw, []byte("\n"))
+	if string(sum) != stateSum(raw) {
+		return fmt.Errorf("%s is damaged", stateFile)
 	}
 	var st cachedImage
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -135,14 +142,11 @@ func (im *Image) checkState() error {
 
 // store writes the image to the cache. Failing to is no error of the image, but it is remembered for Runtime.Cache.
 func (im *Image) store(module []byte) error {
-	r := im.rt
-	if r.cacheDir == "" {
+	if im.rt.cacheDir == "" {
 		return nil
 	}
 	if err := im.writeCache(module); err != nil {
-		r.mu.Lock()
-		r.cacheErr = err
-		r.mu.Unlock()
+		im.rt.setCacheErr(err)
 	}
 	return nil
 }
@@ -180,7 +184,7 @@ func (im *Image) writeCache(module []byte) error {
 	err = errors.Join(
 		os.WriteFile(filepath.Join(dir, moduleFile), module, 0o600),
 		os.WriteFile(filepath.Join(dir, memoryFile), pages, 0o600),
-		os.WriteFile(filepath.Join(dir, stateFile), state, 0o600),
+		os.WriteFile(filepath.Join(dir, stateFile), append([]byte(stateSum(state)+"\n"), state...), 0o600),
 	)
 	if err != nil {
 		return err

@@ -56,8 +56,9 @@ type Usage struct {
 	Interrupted Reason
 }
 
-// Errors of Image.Call. After a *TrapError, a *KilledError or a *wasi.ExitError the guest stopped half-way: its memory is
-// suspect, and Call refuses it with ErrSuspect until it is restored.
+// Errors of Image.Call. After a *TrapError, a *KilledError or a *wasi.ExitError the guest stopped half-way, and after an
+// answer that is an ErrFrame it is not to be trusted: its memory is suspect, and Call refuses it with ErrSuspect until it
+// is restored.
 var (
 	ErrSuspect  = errors.New("memory of a guest that stopped half-way")
 	ErrNoMemory = errors.New("guest has no memory for the request or its answer")
@@ -113,6 +114,10 @@ func (im *Image) Call(ctx context.Context, m *Memory, request []byte, o *CallOpt
 	}
 	c := im.newCall(m, o)
 	m.fresh, m.denied = false, false
+	// An interrupt that came too late for the last call is not meant for this one.
+	if late, ok := m.u32(im.control); ok && late != 0 {
+		m.putU32(im.control, 0)
+	}
 	var answer []byte
 	answer, err = c.run(ctx, func(ctx context.Context) ([]byte, error) { return w.request(ctx, request) })
 	w.saveGlobals(m)
@@ -141,10 +146,11 @@ var errTimeLimit = errors.New("time limit")
 func (c *call) run(ctx context.Context, f func(context.Context) ([]byte, error)) ([]byte, error) {
 	c.start = time.Now()
 	ops, cancel := context.WithCancel(ctx)
-	if c.opts.Timeout > 0 {
-		ops, cancel = context.WithTimeoutCause(ctx, c.opts.Timeout, errTimeLimit)
-	}
 	defer cancel()
+	if c.opts.Timeout > 0 {
+		ops, cancel = context.WithTimeoutCause(ops, c.opts.Timeout, errTimeLimit)
+		defer cancel()
+	}
 	c.ops = ops
 	if c.process != nil {
 		c.process.SetInterrupt(ops.Done())

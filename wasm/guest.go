@@ -25,7 +25,7 @@ type Guest struct {
 }
 
 // cacheFormat changes with the layout of cached images.
-const cacheFormat = 3
+const cacheFormat = 4
 
 // key names the image in caches: everything that its bytes depend on goes in.
 func (g *Guest) key() string {

@@ -64,6 +64,9 @@ func hostCall(ctx context.Context, mod api.Module, stack []uint64) {
 		answer = callTooLarge
 	case !ok || c == nil || c.handle == nil:
 	default:
+		if _, err := ParseFrame(b); err != nil {
+			break
+		}
 		// The view is only good until the guest runs again.
 		c.answer = c.handle(c.ops, append([]byte(nil), b...))
 		if len(c.answer) > MaxFrame {

@@ -70,6 +70,9 @@ func (r *Runtime) loadImage(ctx context.Context, g *Guest, key string) (*Image, 
 		// Whatever is wrong with the cached files, making them anew mends it.
 		im = &Image{rt: r, guest: g.Name, key: key}
 		if err := im.make(ctx, g); err != nil {
+			if ctx.Err() != nil {
+				err = errors.Join(ctx.Err(), err)
+			}
 			return nil, fmt.Errorf("guest %s: %w", g.Name, err)
 		}
 	}
@@ -123,7 +126,11 @@ func (im *Image) initialise(ctx context.Context, g *Guest, res *rewrite.Result) 
 	}
 	m := &Memory{im: im, region: rg, limit: DefaultMemoryLimit, globals: make([]uint64, len(im.globalNames))}
 	defer m.Close()
-	size := int(im.compiled.ExportedMemories()["memory"].Min()) * pageSize
+	mem := im.compiled.ExportedMemories()["memory"]
+	if mem == nil {
+		return errors.New("memory is missing")
+	}
+	size := int(mem.Min()) * pageSize
 	if m.buf = rg.bytes(size); m.buf == nil {
 		return fmt.Errorf("guest needs %d bytes of memory", size)
 	}

@@ -51,8 +51,14 @@ func (im *Image) NewMemory(o *MemoryOptions) (*Memory, error) {
 	if o != nil && o.Limit != 0 {
 		limit = o.Limit
 	}
-	if limit < int64(im.Size()) || limit > (maxPages-2)*pageSize {
+	if limit < im.Size() || limit > (maxPages-2)*pageSize {
 		return nil, fmt.Errorf("%w: %d bytes; %s needs at least %d", ErrLimit, limit, im.guest, im.Size())
+	}
+	im.mu.Lock()
+	closed := im.closed
+	im.mu.Unlock()
+	if closed {
+		return nil, ErrClosed
 	}
 	if m := im.ready.take(limit); m != nil {
 		return m, nil

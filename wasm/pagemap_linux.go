@@ -3,6 +3,7 @@
 package wasm
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -21,6 +22,7 @@ const (
 	pageIsFile    = 1 << 2
 	pageIsPresent = 1 << 3
 	pageIsSwapped = 1 << 4
+	pageIsZero    = 1 << 5 // the kernel's page of zeros: anonymous memory that was only read
 
 	entryPresent = 1 << 63
 	entrySwapped = 1 << 62
@@ -37,26 +39,41 @@ var pagemap = sync.OnceValues(func() (*os.File, error) { return os.Open("/proc/s
 
 // dirty appends the spans of the first n bytes that were written since the last reset.
 func (r *region) dirty(spans []span, n int) ([]span, error) {
-	f, err := pagemap()
-	if err != nil {
-		return nil, err
+	if f, err := pagemap(); err == nil {
+		if out, err := r.scan(f, spans, n); err == nil {
+			return out, nil
+		}
+		if out, err := r.readPagemap(f, spans, n); err == nil {
+			return out, nil
+		}
 	}
-	if out, err := r.scan(f, spans, n); err == nil {
-		return out, nil
-	}
-	return r.readPagemap(f, spans, n)
+	return r.compare(spans, n)
 }
 
+// compare is for systems without a page map, such as gVisor or a chroot without /proc. It reads the whole memory.
+func (r *region) compare(spans []span, n int) ([]span, error) {
+	err := r.base.each(func(view []byte) error {
+		spans = compareSpans(spans, unsafe.Slice((*byte)(r.pointer()), n), view, bytes.Equal)
+		return nil
+	})
+	return spans, err
+}
+
+var scanBuffers = sync.Pool{New: func() any { return new([256]pageRegion) }}
+
 func (r *region) scan(f *os.File, spans []span, n int) ([]span, error) {
-	var vec [256]pageRegion
+	// The kernel writes to vec through an address that Go does not see, so it must not be on the stack, which moves.
+	vec := scanBuffers.Get().(*[256]pageRegion)
+	defer scanBuffers.Put(vec)
 	start, end := uint64(r.addr), uint64(r.addr)+uint64(n)
 	for start < end {
 		a := scanArg{
 			size: uint64(unsafe.Sizeof(scanArg{})), start: start, end: end,
 			vec: uint64(uintptr(unsafe.Pointer(&vec[0]))), vecLen: uint64(len(vec)),
 			// Present or swapped, and not a page of the image's file.
-			categoryInverted: pageIsFile, categoryMask: pageIsFile, categoryAnyOf: pageIsPresent | pageIsSwapped,
-			returnMask: pageIsPresent | pageIsSwapped,
+			categoryInverted: pageIsFile | pageIsZero, categoryMask: pageIsFile | pageIsZero,
+			categoryAnyOf: pageIsPresent | pageIsSwapped,
+			returnMask:    pageIsPresent | pageIsSwapped,
 		}
 		got, _, e := unix.Syscall(unix.SYS_IOCTL, f.Fd(), pagemapScan, uintptr(unsafe.Pointer(&a)))
 		if e != 0 {

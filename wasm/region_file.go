@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -126,12 +127,12 @@ func (r *region) dirty(spans []span, n int) ([]span, error) {
 	return compareSpans(spans, unsafe.Slice((*byte)(r.ptr), n), r.base.view, bytes.Equal), nil
 }
 
-// populate writes one byte of each page to itself.
+// populate writes one word of each page to itself. An atomic operation is not optimised away.
 func (r *region) populate(spans []span) error {
 	b := unsafe.Slice((*byte)(r.ptr), r.max)
 	for _, sp := range spans {
 		for off := sp.Off; off < sp.Off+sp.Len; off += osPage {
-			*(*byte)(&b[off]) |= 0
+			atomic.OrUint32((*uint32)(unsafe.Pointer(&b[off])), 0)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -55,9 +56,10 @@ type Runtime struct {
 }
 
 type imageLoad struct {
-	done  chan struct{}
-	image *Image
-	err   error
+	done      chan struct{}
+	image     *Image
+	err       error
+	cancelled bool // err came from the context of the first caller
 }
 
 // ErrClosed is returned by what belongs to a closed runtime or memory.
@@ -135,7 +137,11 @@ func (r *Runtime) openCache() {
 }
 
 // Cache returns the cache directory in use, or "" and the reason why there is none (nil when it was disabled).
-func (r *Runtime) Cache() (dir string, err error) { return r.cacheDir, r.cacheErr }
+func (r *Runtime) Cache() (dir string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cacheDir, r.cacheErr
+}
 
 // Image returns the image of a guest, making it on first use: from the cache, or by compiling and initialising the guest
 // (about ten seconds for CPython). Concurrent calls for one guest share the work.
@@ -153,6 +159,7 @@ func (r *Runtime) Image(ctx context.Context, g *Guest) (*Image, error) {
 		r.mu.Unlock()
 		l.image, l.err = r.loadImage(ctx, g, key)
 		if l.err != nil {
+			l.cancelled = ctx.Err() != nil
 			// Not kept: the next call may succeed, for example after a cancelled one.
 			r.mu.Lock()
 			delete(r.images, key)
@@ -164,6 +171,9 @@ func (r *Runtime) Image(ctx context.Context, g *Guest) (*Image, error) {
 	r.mu.Unlock()
 	select {
 	case <-l.done:
+		if l.err != nil && l.cancelled && ctx.Err() == nil {
+			return r.Image(ctx, g) // it was the other caller who gave up
+		}
 		return l.image, l.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -191,7 +201,38 @@ func (r *Runtime) Close(ctx context.Context) error {
 }
 
 func (r *Runtime) compile(ctx context.Context, module []byte) (wazero.CompiledModule, error) {
-	return r.wz.CompileModule(experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0)), module)
+	ctx = experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0))
+	m, err := r.wz.CompileModule(ctx, module)
+	if err == nil || r.compiled == nil || ctx.Err() != nil {
+		return m, err
+	}
+	// A damaged cache file, or no space for a new one: the first is mended by removing it, and in the second case the
+	// runtime has the module in memory by now.
+	cacheErr := err
+	err = filepath.WalkDir(filepath.Join(r.cacheDir, "compiled"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			err = os.Remove(path)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil // another process was faster
+		}
+		return err
+	})
+	m, again := r.wz.CompileModule(ctx, module)
+	if again != nil {
+		return nil, errors.Join(cacheErr, again)
+	}
+	if err != nil {
+		r.setCacheErr(errors.Join(cacheErr, err))
+	}
+	return m, nil
+}
+
+// setCacheErr remembers what went wrong with the cache, for Cache.
+func (r *Runtime) setCacheErr(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cacheErr = err
 }
 
 // runtimeVersion identifies the compiler whose output a cache entry depends on.

@@ -87,6 +87,7 @@ func (m *Memory) restore(s *Snapshot) error {
 	if size > m.limit+guardSize {
 		return fmt.Errorf("%w: the snapshot has %d bytes, the limit is %d", ErrLimit, size-guardSize, m.limit)
 	}
+	m.suspect = true // until everything is in its place
 	if err := m.region.reset(); err != nil {
 		return fmt.Errorf("reset memory: %w", err)
 	}

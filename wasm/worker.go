@@ -12,14 +12,13 @@ import (
 
 // worker is a warm instance of an image's module. It has no state of its own: before a call, a memory is installed.
 type worker struct {
-	im        *Image
-	slot      slot
-	mod       api.Module
-	globals   []api.MutableGlobal
-	countdown api.MutableGlobal
-	alloc     api.Function
-	call      api.Function
-	stack     [2]uint64
+	im      *Image
+	slot    slot
+	mod     api.Module
+	globals []api.MutableGlobal
+	alloc   api.Function
+	call    api.Function
+	stack   [2]uint64
 }
 
 // slot is the LinearMemory of a worker. The runtime takes whatever slice Reallocate returns as the memory, so the public

@@ -1,7 +1,14 @@
 package main
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
+
 	"github.com/spf13/cobra"
+
+	"github.com/mayfly-run/mayfly/bench"
+	"github.com/mayfly-run/mayfly/internal/nativepython"
 )
 
 func newBench() *cobra.Command {
@@ -11,5 +18,83 @@ func newBench() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	c.AddCommand(newBenchStartup())
 	return c
 }
+
+func newBenchStartup() *cobra.Command {
+	var o bench.StartupOptions
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "startup",
+		Short: "Measure what a sandbox costs: start, memory, and speed beside native Python",
+		Long: `Measures forks, warm executions, the start of the process, memory per session, and
+six small workloads against a native python3 that runs by turns with the sandbox.
+It takes a minute or two. Times are wall-clock times: other load on the machine
+makes them worse, so look at the load average that is printed with them.`,
+		Example: `  mayfly bench startup
+  mayfly bench startup --quick
+  mayfly bench startup --json --native /usr/bin/python3.13`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			var err error
+			if o.Sessions <= 0 {
+				return usageError("write for example --sessions 100", "--sessions %d is not positive", o.Sessions)
+			}
+			if o.Native, err = findNative(o.Native); err != nil {
+				return err
+			}
+			self, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			v := version()
+			o.Mayfly, o.Wazero = v.Version, v.Wazero
+			o.Command = []string{self, "run", "-c", "1+1"}
+			o.CacheDir = os.Getenv("MAYFLY_CACHE")
+			o.Progress = func(s string) { fmt.Fprintln(os.Stderr, "mayfly: bench:", s) }
+			o.EngineProgress = (&progress{w: os.Stderr}).step
+			r, err := bench.Startup(c.Context(), &o)
+			if err != nil {
+				return engineError(err)
+			}
+			if asJSON {
+				return writeJSON(os.Stdout, r)
+			}
+			return r.WriteText(os.Stdout)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&o.Quick, "quick", false, "take fewer samples, and leave the first-ever run out")
+	c.Flags().IntVar(&o.Sessions, "sessions", 1000, "sessions to hold open for the memory figures")
+	c.Flags().StringVar(&o.Native, "native", "", "compare with this `PYTHON`; default: $"+nativepython.PathVariable+", else python3.13 or python3 on the PATH")
+	return c
+}
+
+// findNative returns the path of the native Python to compare with, "" when nobody named one and none is there.
+func findNative(name string) (string, error) {
+	if name != "" {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			return "", usageError("give the path of a native python3, or leave --native out", "--native: %v", err)
+		}
+		return path, nil
+	}
+	path, ok := nativepython.Find()
+	if name := os.Getenv(nativepython.PathVariable); name != "" {
+		if !ok {
+			return "", usageError("unset it, or let it name a native python3", "%s=%s: no such program", nativepython.PathVariable, name)
+		}
+		return path, nil
+	}
+	if ok && runs(path) {
+		return path, nil
+	}
+	if path, err := exec.LookPath("python3"); err == nil && runs(path) {
+		return path, nil
+	}
+	return "", nil
+}
+
+// runs tells whether a program found on the PATH is a Python at all: version managers put stand-ins there.
+func runs(path string) bool { return exec.Command(path, "-I", "-S", "-c", "import json").Run() == nil }

@@ -21,7 +21,9 @@ func newConfig() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "config",
 		Short: "Show every default and its reason",
-		Args:  cobra.NoArgs,
+		Example: `  mayfly config
+  mayfly config --json`,
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			all := settings()
 			if asJSON {

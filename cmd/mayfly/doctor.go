@@ -16,6 +16,8 @@ func newDoctor() *cobra.Command {
 		Short: "Check what works on this machine, and say what to do about what does not",
 		Long: `Checks how sandboxes are forked, whether compiled guests are kept, the limits of
 the system, and runs a program. The exit code is 1 when something does not work.`,
+		Example: `  mayfly doctor
+  mayfly doctor --json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			e, err := openEngine(c.Context(), engine.Options{})

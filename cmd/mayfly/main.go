@@ -66,18 +66,37 @@ and bounded memory, time and output.`,
 		Example: `  mayfly run script.py
   mayfly run -c 'sum(range(10))'
   mayfly repl`,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Args:                       cobra.ArbitraryArgs, // so that unknownCommand has the say, and not cobra
+		RunE:                       unknownCommand,
+		SuggestionsMinimumDistance: 2,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError("see: "+c.CommandPath()+" --help", "%v", err)
 	})
+	root.SetHelpCommand(newHelp())
 	root.AddCommand(newRun(), newRepl(), newDoctor(), newVersion(), newGuest(), newConfig(), newBench())
 	for _, c := range root.Commands() {
 		wrapArgs(c)
 	}
 	return root
+}
+
+// unknownCommand runs when the first argument names no command, or when there is none.
+func unknownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return c.Help()
+	}
+	hint := "see: mayfly --help"
+	if s := c.SuggestionsFor(args[0]); len(s) > 0 {
+		hint = "did you mean: mayfly " + s[0]
+	}
+	if _, err := os.Stat(args[0]); err == nil {
+		hint = "to run a program: mayfly run " + args[0]
+	}
+	return usageError(hint, "unknown command %q", args[0])
 }
 
 // wrapArgs turns cobra's errors about arguments into usage errors, for the exit code.

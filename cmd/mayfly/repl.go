@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,10 +22,12 @@ func newRepl() *cobra.Command {
 		Use:   "repl",
 		Short: "Type Python into a sandbox that keeps its state from line to line",
 		Long: `Reads statements and runs them in one session. A block ends with an empty line.
-Ctrl-C interrupts what runs, Ctrl-D ends the session. Without a terminal, the
-lines of standard input are taken.`,
+Ctrl-C interrupts what runs or is typed, Ctrl-D ends the session. Without a
+terminal, the lines of standard input are taken. The exit code is the one that the
+program gave to sys.exit, else 0.`,
 		Example: `  mayfly repl
-  mayfly repl --mount ./data:/data`,
+  mayfly repl --mount ./data:/data
+  printf 'x = 20\nx + 1\n' | mayfly repl`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return f.repl(c) },
 	}
@@ -46,6 +49,9 @@ func (f *runFlags) repl(c *cobra.Command) error {
 		return err
 	}
 	defer e.Close()
+	if err := e.Warm(c.Context(), ""); err != nil { // before the first prompt, not after the first line
+		return engineError(err)
+	}
 	s, err := e.NewSession(c.Context(), sb)
 	if err != nil {
 		return engineError(err)
@@ -65,32 +71,34 @@ func (f *runFlags) repl(c *cobra.Command) error {
 		if err != nil {
 			return engineError(err)
 		}
-		if err := f.step(context.WithoutCancel(c.Context()), s, code, env); err != nil {
+		res, err := f.step(context.WithoutCancel(c.Context()), s, code, env)
+		if err != nil {
 			return engineError(err)
+		}
+		if res.Error != nil && res.Error.Kind == "exit" {
+			return &exitError{code: res.ExitCode}
 		}
 		env = nil // it stays as the first step set it
 	}
 }
 
 // step runs one statement; only failures of mayfly end the loop.
-func (f *runFlags) step(ctx context.Context, s *engine.Session, code string, env map[string]string) error {
+func (f *runFlags) step(ctx context.Context, s *engine.Session, code string, env map[string]string) (*engine.Result, error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	res, err := s.Exec(ctx, engine.Request{Code: code, Env: env, Timeout: f.timeout, OnEvent: func(ev engine.Event) {
-		w := os.Stdout
-		if ev.Kind == engine.EventStderr {
-			w = os.Stderr
-		}
-		w.Write(ev.Data)
-	}})
+	var p printer
+	res, err := s.Exec(ctx, engine.Request{Code: code, Env: env, Timeout: f.timeout, OnEvent: p.event})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	report(res, true)
-	if res.Error != nil && res.Error.Restored {
+	p.report(res, true)
+	if p.err != nil {
+		return nil, fmt.Errorf("output is lost: %w", p.err)
+	}
+	if res.Error != nil && res.Error.Restored && res.Error.Kind != "exit" {
 		fmt.Fprintln(os.Stderr, "mayfly: the session is back where it was before this step")
 	}
-	return nil
+	return res, nil
 }
 
 // lines reads statements from a terminal or from a pipe.
@@ -114,10 +122,8 @@ func openLines() (*lines, func()) {
 			return "", io.EOF
 		}}, func() {}
 	}
-	t := term.NewTerminal(struct {
-		io.Reader
-		io.Writer
-	}{os.Stdin, os.Stdout}, "")
+	tty := &console{}
+	t := term.NewTerminal(tty, "")
 	return &lines{interactive: true, next: func(prompt string) (string, error) {
 		// Raw only while a line is edited: programs print with plain newlines, and Ctrl-C is a signal to them.
 		state, err := term.MakeRaw(fd)
@@ -126,29 +132,56 @@ func openLines() (*lines, func()) {
 		}
 		defer term.Restore(fd, state)
 		t.SetPrompt(prompt)
-		return t.ReadLine()
+		line, err := t.ReadLine()
+		if errors.Is(err, io.EOF) && tty.interrupted {
+			tty.interrupted = false
+			history := t.History
+			t = term.NewTerminal(tty, "") // the old one still has the half-typed line
+			t.History = history
+			fmt.Print("^C\r\n")
+			return "", errInterrupted
+		}
+		return line, err
 	}}, func() {}
 }
+
+// errInterrupted: Ctrl-C was typed at the prompt, which gives up what was typed so far.
+var errInterrupted = errors.New("interrupted")
+
+// console is the terminal in raw mode, where Ctrl-C is no signal but a byte. term.Terminal takes it for the end of input.
+type console struct{ interrupted bool }
+
+func (c *console) Read(p []byte) (int, error) {
+	n, err := os.Stdin.Read(p)
+	c.interrupted = c.interrupted || bytes.IndexByte(p[:n], 3) >= 0
+	return n, err
+}
+
+func (c *console) Write(p []byte) (int, error) { return os.Stdout.Write(p) }
 
 // statement reads lines until the language takes them for a whole statement.
 func (l *lines) statement(ctx context.Context, s *engine.Session) (string, error) {
 	code := ""
 	for prompt := ">>> "; ; prompt = "... " {
 		line, err := l.next(prompt)
-		if errors.Is(err, io.EOF) && code != "" {
+		switch {
+		case errors.Is(err, errInterrupted):
+			return l.statement(ctx, s)
+		case errors.Is(err, io.EOF) && code != "":
 			return code, nil
-		}
-		if err != nil {
+		case err != nil:
 			return "", err
 		}
 		if code == "" && line == "" {
 			continue
 		}
-		code += line + "\n"
+		// The question goes without the line's end: with it, a block would be taken for whole after its first line.
+		code += line
 		more, err := s.Incomplete(ctx, code)
 		if err != nil {
 			return "", err
 		}
+		code += "\n"
 		if !more {
 			return code, nil
 		}

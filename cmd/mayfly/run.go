@@ -19,6 +19,7 @@ import (
 // runFlags are the flags that describe a sandbox and an execution.
 type runFlags struct {
 	code    string
+	hasCode bool // -c was given, be it with an empty program
 	stdin   string
 	env     []string
 	mounts  []string
@@ -46,16 +47,17 @@ expression is printed.
   echo 'print(6 * 7)' | mayfly run -
   mayfly run --json -c '[n * n for n in range(5)]'`,
 		Args: func(c *cobra.Command, args []string) error {
+			f.hasCode = c.Flags().Changed("code")
 			n := len(args)
 			if d := c.ArgsLenAtDash(); d >= 0 {
 				n = d
 			}
 			switch {
-			case f.code != "" && n > 0:
+			case f.hasCode && n > 0:
 				return errors.New("both -c and a file; give the program's arguments after --")
-			case f.code == "" && n == 0:
+			case !f.hasCode && n == 0:
 				return errors.New("no program: give a file, -c CODE, or - for standard input")
-			case f.code == "" && n > 1:
+			case !f.hasCode && n > 1:
 				return errors.New("more than one file; give the program's arguments after --")
 			}
 			return nil
@@ -67,6 +69,12 @@ expression is printed.
 	fl.StringVar(&f.stdin, "stdin", "", "take the program's input from `FILE` instead of standard input")
 	fl.BoolVar(&f.json, "json", false, "print the result as JSON when the program has ended, and nothing before")
 	addSandboxFlags(c, f)
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if strings.HasPrefix(err.Error(), "unknown") {
+			return usageError("flags of the program go after --; for those of mayfly see: mayfly run --help", "%v", err)
+		}
+		return usageError("see: mayfly run --help", "%v", err)
+	})
 	return c
 }
 
@@ -90,14 +98,9 @@ func (f *runFlags) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	defer e.Close()
+	var p printer
 	if !f.json {
-		req.OnEvent = func(ev engine.Event) {
-			w := os.Stdout
-			if ev.Kind == engine.EventStderr {
-				w = os.Stderr
-			}
-			w.Write(ev.Data)
-		}
+		req.OnEvent = p.event
 	}
 	res, err := e.Run(c.Context(), req)
 	if f.json && res != nil {
@@ -114,7 +117,10 @@ func (f *runFlags) run(c *cobra.Command, args []string) error {
 		return engineError(err)
 	}
 	if !f.json {
-		report(res, f.code != "")
+		p.report(res, f.hasCode)
+	}
+	if p.err != nil {
+		return &exitError{exitFailure, fmt.Sprintf("output is lost: %v", p.err), ""}
 	}
 	if res.ExitCode != 0 {
 		return &exitError{code: res.ExitCode}
@@ -131,7 +137,7 @@ func (f *runFlags) request(c *cobra.Command, args []string) (r engine.Request, e
 	r.Args, args = args[n:], args[:n]
 	r.Stdin = os.Stdin
 	switch {
-	case f.code != "":
+	case f.hasCode:
 		r.Code, r.Filename = f.code, "<string>"
 	case args[0] == "-":
 		r.Stdin = nil
@@ -175,6 +181,10 @@ func readFile(name string) (string, error) {
 func readProgram(r io.Reader, name string) (string, error) {
 	b, err := io.ReadAll(io.LimitReader(r, engine.DefaultCode+1))
 	if err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
 		return "", usageError("", "read %s: %v", name, err)
 	}
 	return string(b), nil
@@ -185,7 +195,7 @@ func (f *runFlags) environment() (map[string]string, error) {
 	for _, e := range f.env {
 		k, v, ok := strings.Cut(e, "=")
 		if !ok || k == "" {
-			return nil, usageError("write --env NAME=VALUE", "--env %q", e)
+			return nil, usageError("write --env NAME=VALUE", "--env %q is not a name and its value", e)
 		}
 		env[k] = v
 	}
@@ -216,7 +226,8 @@ func parseMount(s string) (engine.Mount, error) {
 	}
 	i := strings.LastIndex(rest, ":/")
 	if i <= 0 {
-		return engine.Mount{}, usageError("write --mount ./data:/data, with :rw at the end to allow changes", "--mount %q", s)
+		return engine.Mount{}, usageError("write --mount ./data:/data, with :rw at the end to allow changes",
+			"--mount %q has no absolute path for the sandbox", s)
 	}
 	host, err := filepath.Abs(rest[:i])
 	if err != nil {
@@ -225,8 +236,21 @@ func parseMount(s string) (engine.Mount, error) {
 	return engine.Mount{Host: host, Guest: rest[i+1:], Writable: writable}, nil
 }
 
+// printer writes to the standard streams and keeps the first failure of that.
+type printer struct{ err error }
+
+func (p *printer) event(ev engine.Event) {
+	w := os.Stdout
+	if ev.Kind == engine.EventStderr {
+		w = os.Stderr
+	}
+	if _, err := w.Write(ev.Data); err != nil && p.err == nil {
+		p.err = err
+	}
+}
+
 // report tells on the terminal what the output has not told.
-func report(r *engine.Result, showValue bool) {
+func (p *printer) report(r *engine.Result, showValue bool) {
 	switch e := r.Error; {
 	case e == nil:
 	case e.Traceback != "":
@@ -244,7 +268,7 @@ func report(r *engine.Result, showValue bool) {
 		fmt.Fprintf(os.Stderr, "mayfly: %d bytes of stderr beyond the limit were dropped (--max-output)\n", r.Truncated.Stderr)
 	}
 	if showValue && r.ResultRepr != "" && r.ResultName == "" && r.ResultRepr != "None" {
-		fmt.Println(r.ResultRepr)
+		p.event(engine.Event{Kind: engine.EventStdout, Data: []byte(r.ResultRepr + "\n")})
 	}
 }
 

@@ -32,7 +32,9 @@ func newVersion() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of mayfly and of its guests",
-		Args:  cobra.NoArgs,
+		Example: `  mayfly version
+  mayfly version --json`,
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := version()
 			if asJSON {

@@ -13,7 +13,8 @@ func hostErrno(err error) sys.Errno {
 	if err == nil {
 		return 0
 	}
-	if own, ok := err.(sys.Errno); ok {
+	var own sys.Errno
+	if errors.As(err, &own) {
 		return own
 	}
 	var errno syscall.Errno

@@ -69,7 +69,7 @@ func TestHostAPI(t *testing.T) {
 		t.Fatal(got)
 	}
 	stop := errors.New("stop")
-	if err := m.WalkDir("a", func(vfs.Info) error { return stop }); err != stop {
+	if err := m.WalkDir("a", func(vfs.Info) error { return stop }); !errors.Is(err, stop) {
 		t.Fatal(err)
 	}
 	must(t, m.Remove("a/b/../b"))

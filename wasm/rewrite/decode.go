@@ -100,6 +100,9 @@ func decode(bin []byte) (*module, error) {
 	if m.memMin == 0 {
 		return nil, formatErr("no memory")
 	}
+	if len(m.funcs) == 0 || len(m.exports) == 0 {
+		return nil, formatErr("no functions or no exports")
+	}
 	if len(m.bodies) != len(m.funcs) {
 		return nil, formatErr("%d functions but %d bodies", len(m.funcs), len(m.bodies))
 	}
@@ -143,7 +146,12 @@ func (m *module) section(id byte, r *reader) {
 		m.readMemory(r)
 	case secGlobal:
 		for n := r.count(); n > 0 && r.err == nil; n-- {
-			m.globalTypes = append(m.globalTypes, r.u8())
+			// A reference is a pointer of this process: it could not be saved.
+			t := r.u8()
+			if t < typeF64 || t > typeI32 {
+				r.fail("global of type %#x", t)
+			}
+			m.globalTypes = append(m.globalTypes, t)
 			m.globalMut = append(m.globalMut, r.u8() == 1)
 			r.constExpr()
 		}
@@ -214,7 +222,8 @@ func (m *module) readMemory(r *reader) {
 	if flags&1 != 0 {
 		r.u32()
 	}
-	if m.memMin == 0 || m.memMin > maxPages {
+	// One page stays for the guard.
+	if m.memMin == 0 || m.memMin >= maxPages {
 		r.fail("memory of %d pages", m.memMin)
 	}
 }

@@ -19,6 +19,8 @@ type emitter struct {
 
 	extra   []byte // types of added locals
 	tmpI32  int
+	tmpDst  int
+	tmpSrc  int
 	tmpF32  int
 	tmpF64  int
 	zero    int
@@ -29,7 +31,7 @@ type emitter struct {
 const zeroKey = -1
 
 func rewriteBody(m *module, ft funcType, body []byte, h *helpers, o *Options, untimed bool, st *Stats) ([]byte, error) {
-	e := &emitter{h: h, loop: h != nil && !untimed, tmpI32: -1, tmpF32: -1, tmpF64: -1, zero: -1, checked: map[int64]bool{}, stats: st}
+	e := &emitter{h: h, loop: h != nil && !untimed, tmpI32: -1, tmpDst: -1, tmpSrc: -1, tmpF32: -1, tmpF64: -1, zero: -1, checked: map[int64]bool{}, stats: st}
 	var err error
 	if !o.KeepChecks {
 		if e.plan, err = planMerges(m, ft, body); err != nil {
@@ -114,15 +116,43 @@ func (e *emitter) instruction(in *instruction) {
 	case in.op == opMemoryGrow:
 		e.flush(in.end)
 		e.hideGuard()
-	case in.op == opPrefixFC<<8|fcMemoryCopy && e.h != nil:
+	case in.op == opPrefixFC<<8|fcMemoryCopy && e.needsHelper(in, 0):
 		e.flush(in.start)
 		e.last = in.end
-		e.op(opCall, e.h.copy)
-	case in.op == opPrefixFC<<8|fcMemoryFill && e.h != nil:
+		e.bulkCopy()
+	case in.op == opPrefixFC<<8|fcMemoryFill && e.needsHelper(in, smallFill):
 		e.flush(in.start)
 		e.last = in.end
 		e.op(opCall, e.h.fill)
 	}
+}
+
+// needsHelper tells whether a bulk instruction may be so long that it has to be split, or so short, up to small, that the
+// helper is faster.
+func (e *emitter) needsHelper(in *instruction, small uint32) bool {
+	known := in.length.constant && in.length.imm <= bulkChunk && in.length.imm > small
+	return e.h != nil && !known
+}
+
+// bulkCopy calls the helper for long copies only: short ones are everywhere, and a call costs as much as they do.
+func (e *emitter) bulkCopy() {
+	d, s, n := e.local(&e.tmpDst, typeI32), e.local(&e.tmpSrc, typeI32), e.local(&e.tmpI32, typeI32)
+	operands := func() {
+		e.op(opLocalGet, d)
+		e.op(opLocalGet, s)
+		e.op(opLocalGet, n)
+	}
+	e.op(opLocalSet, n)
+	e.op(opLocalSet, s)
+	e.op(opLocalSet, d)
+	e.op(opLocalGet, n)
+	e.i32Const(bulkChunk)
+	e.out = append(e.out, opI32GtU, opIf, blockEmpty)
+	operands()
+	e.op(opCall, e.h.copy)
+	e.out = append(e.out, opElse)
+	operands()
+	e.out = append(e.out, opPrefixFC, fcMemoryCopy, 0, 0, opEnd)
 }
 
 // countdown is the safepoint at a loop header.

@@ -27,6 +27,8 @@ const (
 	opI32Load8U    = 0x2d
 	opI64Load32U   = 0x35
 	opI32Store     = 0x36
+	opI64Store     = 0x37
+	opI32Store8    = 0x3a
 	opI64Store32   = 0x3e
 	opMemorySize   = 0x3f
 	opMemoryGrow   = 0x40
@@ -39,8 +41,12 @@ const (
 	opI32LtU       = 0x49
 	opI32GtU       = 0x4b
 	opI32LeU       = 0x4d
+	opI32GeU       = 0x4f
 	opI32Add       = 0x6a
 	opI32Sub       = 0x6b
+	opI32And       = 0x71
+	opI64Mul       = 0x7e
+	opI64ExtendU   = 0xad
 	opRefNull      = 0xd0
 	opRefFunc      = 0xd2
 	opPrefixFC     = 0xfc

@@ -3,7 +3,7 @@ package rewrite
 import "strings"
 
 // Version changes whenever the same input would give another output, so that caches can be keyed by it.
-const Version = 1
+const Version = 2
 
 // DefaultInterval is the number of loop iterations between two ticks, about a millisecond of compiled code.
 const DefaultInterval = 25_000

@@ -31,6 +31,8 @@ type instruction struct {
 	offset uint32
 	// addr is the address operand of an access.
 	addr value
+	// length is the length operand of a bulk instruction.
+	length value
 	// typ is the operand type of a select.
 	typ byte
 	// live is false in code that cannot be reached.
@@ -71,7 +73,17 @@ func newWalker(m *module, ft funcType, body []byte) (*walker, error) {
 	return w, w.r.err
 }
 
-func (w *walker) push(t byte) { w.stack = append(w.stack, value{typ: t, local: -1}) }
+// maxStack bounds the operands of a body: a call may push many with two bytes of code.
+const maxStack = 1 << 16
+
+func (w *walker) push(t byte) { w.pushValue(value{typ: t, local: -1}) }
+
+func (w *walker) pushValue(v value) {
+	if len(w.stack) >= maxStack {
+		w.r.fail("more than %d operands", maxStack)
+	}
+	w.stack = append(w.stack, v)
+}
 
 func (w *walker) pop() value {
 	f := &w.frames[len(w.frames)-1]
@@ -120,6 +132,23 @@ func (w *walker) leave() frame {
 	w.stack = w.stack[:f.height]
 	w.frames = w.frames[:len(w.frames)-1]
 	return f
+}
+
+// forward handles the operands that a conditional branch takes along: they have a second use, as results of the block, so
+// that they are not addresses only.
+func (w *walker) forward(depth uint32) {
+	if int64(depth) >= int64(len(w.frames)) {
+		w.r.fail("branch to block %d of %d", depth, len(w.frames))
+		return
+	}
+	f := &w.frames[len(w.frames)-1-int(depth)]
+	n := len(f.results)
+	if f.op == opLoop {
+		n = len(f.params)
+	}
+	for i := max(0, len(w.stack)-n); i < len(w.stack); i++ {
+		w.stack[i].constant = false
+	}
 }
 
 func (w *walker) blockType() (params, results []byte) {
@@ -222,8 +251,9 @@ func (w *walker) control(op byte) {
 		r.u32()
 		w.dead()
 	case opBrIf:
-		r.u32()
+		depth := r.u32()
 		w.pop()
+		w.forward(depth)
 	case opBrTable:
 		for n := r.count(); n >= 0 && r.err == nil; n-- {
 			r.u32()
@@ -333,7 +363,7 @@ func (w *walker) localOp(op byte, in *instruction) {
 		w.versions[in.index]++
 	}
 	if op != opLocalSet {
-		w.stack = append(w.stack, value{typ: w.locals[in.index], local: int32(in.index), version: w.versions[in.index]})
+		w.pushValue(value{typ: w.locals[in.index], local: int32(in.index), version: w.versions[in.index]})
 	}
 }
 
@@ -348,12 +378,14 @@ func (w *walker) prefixed(in *instruction) {
 		} else {
 			w.push(typeI64)
 		}
-	case sub == fcMemoryCopy:
-		w.r.bytes(2)
-		w.popAll([]byte{typeI32, typeI32, typeI32})
-	case sub == fcMemoryFill:
-		w.r.bytes(1)
-		w.popAll([]byte{typeI32, typeI32, typeI32})
+	case sub == fcMemoryCopy, sub == fcMemoryFill:
+		memories := uint32(2)
+		if sub == fcMemoryFill {
+			memories = 1
+		}
+		w.r.bytes(memories)
+		in.length = w.pop()
+		w.popAll([]byte{typeI32, typeI32})
 	default:
 		w.r.fail("opcode 0xfc %d", sub)
 	}

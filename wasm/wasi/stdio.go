@@ -101,7 +101,7 @@ func (s *Stdin) take(bufs [][]byte) (n int, e errno) {
 		s.data = s.data[k:]
 		n += k
 	}
-	if n == 0 && s.err != nil && s.err != io.EOF {
+	if n == 0 && s.err != nil && !errors.Is(s.err, io.EOF) {
 		return 0, streamErrno(s.err)
 	}
 	return n, success

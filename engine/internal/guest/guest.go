@@ -18,10 +18,8 @@ const (
 	OpExec = 1
 	// OpModules lists the guest's modules; the answer's head is a Modules.
 	OpModules = 2
-	// OpFinish ends the guest's program: exit handlers run. The answer is an Answer without value.
-	OpFinish = 3
 	// OpIncomplete tells whether the body is the beginning of a statement; the answer's head is {"incomplete": bool}.
-	OpIncomplete = 4
+	OpIncomplete = 3
 )
 
 // ExecHead is the head of OpExec.
@@ -40,7 +38,7 @@ type ExecHead struct {
 	Stdin bool `json:"stdin,omitempty"`
 	// Result asks for the value of the last statement.
 	Result bool `json:"result,omitempty"`
-	// Finish ends the program after the code, as OpFinish does.
+	// Finish ends the program after the code: exit handlers run.
 	Finish bool `json:"finish,omitempty"`
 }
 
@@ -98,7 +96,7 @@ const (
 	maxLong  = 256 << 10
 )
 
-// ParseAnswer decodes the answer to OpExec and OpFinish.
+// ParseAnswer decodes the answer to OpExec.
 func ParseAnswer(b []byte) (*Answer, error) {
 	f, err := parse(b)
 	if err != nil {
@@ -106,7 +104,7 @@ func ParseAnswer(b []byte) (*Answer, error) {
 	}
 	a := &Answer{}
 	if err := json.Unmarshal(f.Head, a); err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrAnswer, err)
+		return nil, fmt.Errorf("%w: %w", ErrAnswer, err)
 	}
 	if err := a.check(len(f.Body)); err != nil {
 		return nil, err
@@ -156,7 +154,7 @@ func ParseModules(b []byte) (*Modules, error) {
 	}
 	m := &Modules{}
 	if err := json.Unmarshal(f.Head, m); err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrAnswer, err)
+		return nil, fmt.Errorf("%w: %w", ErrAnswer, err)
 	}
 	return m, nil
 }
@@ -169,7 +167,7 @@ func ParseIncomplete(b []byte) (bool, error) {
 	}
 	var a struct{ Incomplete bool }
 	if err := json.Unmarshal(f.Head, &a); err != nil {
-		return false, fmt.Errorf("%w: %v", ErrAnswer, err)
+		return false, fmt.Errorf("%w: %w", ErrAnswer, err)
 	}
 	return a.Incomplete, nil
 }

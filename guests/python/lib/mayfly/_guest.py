@@ -13,7 +13,7 @@ import textwrap, threading, time, tokenize, traceback, types, typing, unicodedat
 
 from mayfly import _json, _loop, _modules, _run, _streams, _unsupported
 
-OP_EXEC, OP_MODULES, OP_FINISH, OP_INCOMPLETE = 1, 2, 3, 4
+OP_EXEC, OP_MODULES, OP_INCOMPLETE = 1, 2, 3
 
 _decode, _encode = _json.decode, _json.encode
 _from_bytes = int.from_bytes
@@ -42,8 +42,6 @@ def handle(request):
         return _run.execute(head, request[end:])
     if op == OP_MODULES:
         return _modules.report()
-    if op == OP_FINISH:
-        return _run.finish()
     if op == OP_INCOMPLETE:
         return _run.incomplete(request[end:])
     return _error(ValueError(f"unknown op {op}"))

@@ -190,16 +190,6 @@ def _finish():
     _loop.close()
 
 
-def finish():
-    """The op "finish": the session ends."""
-    try:
-        _finish()
-    except BaseException as exc:
-        _streams.complain(_errors.text(exc))
-    _streams.flush()
-    return _frame(_OK)
-
-
 def incomplete(source):
     """The op "incomplete": is this the beginning of a statement?"""
     import codeop
@@ -218,7 +208,9 @@ def incomplete(source):
 
 def warm_up():
     """Takes the paths of a first execution, so that their caches are in the template."""
-    for source in (b"1 + 1", b"x = 1\nx", b"1 /", b"1 / 0", b"import os\nprint(end='')\nraise ValueError('x')"):
+    sources = (b"1 + 1", b"x = 1\nx", b"1 /", b"1 / 0", b"import os\nprint(end='')\nraise ValueError('x')")
+    # Until the adaptive interpreter has specialised the code: it counts in the code itself, and so makes pages private.
+    for source in sources * 20:
         execute({"filename": "<warm-up>", "result": True, "reseed": True, "argv": ["x"], "env": {}}, source)
     linecache.cache.pop("<warm-up>", None)
     _modules.pop("__main__", None)
