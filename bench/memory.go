@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/mayfly-run/mayfly/engine"
 	"github.com/mayfly-run/mayfly/wasm"
@@ -51,6 +52,9 @@ func (b *run) measureMemory(ctx context.Context, e *engine.Engine) error {
 				return fmt.Errorf("session %d: %w", i+1, err)
 			}
 		}
+		if err := settle(ctx, engine.TrimAfter+time.Second); err != nil {
+			return err
+		}
 		used[round], _ = readMemory()
 	}
 	per := func(m memoryUse) float64 { return (m.private - start.private) / float64(n) }
@@ -58,8 +62,19 @@ func (b *run) measureMemory(ctx context.Context, e *engine.Engine) error {
 	b.report.RSSMiB1000Sessions = new(round(b.thousand(used[0].rss)))
 	b.report.PSSMiB1000Sessions = new(round(b.thousand(used[0].pss)))
 	b.note("a session that was opened and never used takes %.1f KiB: it is forked by its first execution", per(unopened))
+	b.note("memory is read when the sessions have been idle for %v", engine.TrimAfter+time.Second)
 	b.note("after a second execution a used session takes %.0f KiB", per(used[1]))
 	return nil
+}
+
+// settle waits until idle sessions have been trimmed.
+func settle(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // thousand turns KiB with as many sessions as there are into MiB with a thousand.

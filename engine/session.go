@@ -22,11 +22,16 @@ type Session struct {
 	// values are the results too large to be told, by ID.
 	values map[string][]byte
 	stored int
+	idle   *time.Timer
 
 	state  sync.Mutex
 	cancel context.CancelFunc
 	closed bool
 }
+
+// TrimAfter is how long a session has to be idle before its memory is trimmed, see wasm.Memory.Trim: longer than an agent takes that works
+// through a list, shorter than a model takes to think.
+const TrimAfter = time.Second
 
 // maxValues bounds the bytes of large results that a session keeps; the oldest go first.
 const maxValues = 64 << 20
@@ -140,10 +145,40 @@ func (s *Session) run(ctx context.Context, x *Execution, arrived time.Time) (*Re
 		return r, &Error{Err: err, Phase: PhaseExec}
 	}
 	s.fill(r, out)
+	s.rest()
 	r.Usage.QueueMS = milliseconds(started.Sub(arrived))
 	r.Usage.WallMS = milliseconds(time.Since(started))
 	r.Usage.ForkUS = float64(fork.Nanoseconds()) / 1000
 	return r, nil
+}
+
+// rest has the sandbox trimmed when the session stays idle.
+func (s *Session) rest() {
+	switch {
+	case s.spec.Ephemeral:
+	case s.idle == nil:
+		s.idle = time.AfterFunc(TrimAfter, s.trim)
+	default:
+		s.idle.Reset(TrimAfter)
+	}
+}
+
+func (s *Session) trim() {
+	if !s.e.enter() {
+		return
+	}
+	defer s.e.running.Done()
+	select {
+	case s.turn <- struct{}{}:
+	default:
+		return // it is not idle
+	}
+	defer func() { <-s.turn }()
+	if t, ok := s.box.(interface{ Trim() error }); ok {
+		if err := t.Trim(); err != nil {
+			s.e.opts.Logger.Warn("trim idle session", "session", s.id, "error", err)
+		}
+	}
 }
 
 // openError tells an invalid sandbox from a failure to make one.
@@ -230,10 +265,15 @@ func (s *Session) Close() error {
 	defer func() { <-s.turn }()
 	s.e.forget(s)
 	s.values = nil
+	if s.idle != nil {
+		s.idle.Stop()
+	}
 	if s.box == nil {
 		return nil
 	}
-	return s.box.Close(context.Background())
+	box := s.box
+	s.box = nil
+	return box.Close(context.Background())
 }
 
 // notStarted is the result of a request that never ran.

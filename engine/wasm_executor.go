@@ -41,11 +41,17 @@ func (w *wasmExecutor) Languages() []string {
 // image returns the loaded guest of a language.
 func (w *wasmExecutor) image(ctx context.Context, language string) (*wasm.Image, error) {
 	for _, g := range w.guests {
-		if g.Language() == language {
-			return w.rt.Image(ctx, &wasm.Guest{
-				Name: language, ID: g.ID(), Module: g.Module, Boot: wasm.BootFrame(g.Boot()), Warm: warmUp,
-			})
+		if g.Language() != language {
+			continue
 		}
+		// The template gets the directories that every sandbox has, so that it can make one of them its current one.
+		f, err := newFiles(&Sandbox{Workspace: DefaultWorkspace, Files: DefaultFiles})
+		if err != nil {
+			return nil, err
+		}
+		return w.rt.Image(ctx, &wasm.Guest{
+			Name: language, ID: g.ID(), Module: g.Module, Boot: wasm.BootFrame(g.Boot()), FS: f.tree, Warm: warmUp,
+		})
 	}
 	return nil, fmt.Errorf("%w: language %q", ErrUnavailable, language)
 }
@@ -53,7 +59,7 @@ func (w *wasmExecutor) image(ctx context.Context, language string) (*wasm.Image,
 // warmUp is the typical first call by which the image learns its hot pages.
 func warmUp(ctx context.Context, im *wasm.Image, m *wasm.Memory) error {
 	req, err := guest.Request(guest.OpExec, guest.ExecHead{
-		Filename: "<step 1>", Argv: []string{""}, Env: map[string]string{"HOME": GuestWorkspace}, Cwd: GuestWorkspace, Reseed: true, Result: true,
+		Filename: "<step 1>", Argv: []string{""}, Reseed: true, Result: true,
 	}, []byte("1+1"))
 	if err != nil {
 		return err

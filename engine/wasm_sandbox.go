@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"sync"
 
 	"github.com/mayfly-run/mayfly/engine/internal/guest"
 	"github.com/mayfly-run/mayfly/wasm"
@@ -35,11 +33,13 @@ func (s *wasmSandbox) Exec(ctx context.Context, x *Execution) (*Outcome, error) 
 		defer stdin.Close()
 	}
 	s.process.SetStdio(stdin, x.Output.Stdout(), x.Output.Stderr())
-	before, err := s.save()
-	if err != nil {
-		return nil, err
+	var before *wasm.Checkpoint
+	if !s.spec.Ephemeral {
+		if before, err = s.mem.Checkpoint(); err != nil {
+			return nil, err
+		}
+		defer before.Release()
 	}
-	defer release(before)
 	files := s.process.Mark()
 	b, usage, err := s.im.Call(ctx, s.mem, req, &wasm.CallOptions{
 		Process: s.process, Timeout: x.Timeout, Grace: x.Grace, MaxTicks: x.MaxTicks,
@@ -66,47 +66,18 @@ func (s *wasmSandbox) Exec(ctx context.Context, x *Execution) (*Outcome, error) 
 }
 
 func (s *wasmSandbox) head(x *Execution) guest.ExecHead {
-	h := guest.ExecHead{
-		Filename: x.Filename, Argv: append([]string{x.Filename}, x.Args...),
+	return guest.ExecHead{
+		Filename: x.Filename, Argv: append([]string{x.Filename}, x.Args...), Env: x.Env,
 		Reseed: s.reseed, Stdin: x.Stdin != nil, Result: !x.NoResult, Finish: s.spec.Ephemeral,
-	}
-	if s.fresh {
-		h.Cwd = GuestWorkspace
-	}
-	if s.fresh || x.Env != nil {
-		h.Env = map[string]string{"HOME": GuestWorkspace}
-		maps.Copy(h.Env, x.Env)
-	}
-	return h
-}
-
-// snapshots are kept for reuse by any sandbox: only executions in flight need one.
-var snapshots = sync.Pool{New: func() any { return new(wasm.Snapshot) }}
-
-// maxPooled bounds the bytes of a snapshot that is kept for reuse.
-const maxPooled = 4 << 20
-
-// save copies the state before an execution; nil stands for that of a fresh fork.
-func (s *wasmSandbox) save() (*wasm.Snapshot, error) {
-	if s.fresh || s.spec.Ephemeral {
-		return nil, nil
-	}
-	snap := snapshots.Get().(*wasm.Snapshot)
-	return snap, s.mem.SnapshotInto(snap)
-}
-
-func release(snap *wasm.Snapshot) {
-	if snap != nil && snap.Bytes() <= maxPooled {
-		snapshots.Put(snap)
 	}
 }
 
 // restore brings the guest back to where it was before an execution that stopped half-way.
-func (s *wasmSandbox) restore(before *wasm.Snapshot, open wasi.Mark, out *Outcome) error {
-	if s.spec.Ephemeral {
-		return nil
+func (s *wasmSandbox) restore(before *wasm.Checkpoint, open wasi.Mark, out *Outcome) error {
+	if before == nil {
+		return nil // nobody will come back
 	}
-	if err := s.mem.Restore(before); err != nil {
+	if err := s.mem.Rollback(before); err != nil {
 		return fmt.Errorf("restore the session: %w", err)
 	}
 	s.process.Restore(open)
@@ -116,6 +87,9 @@ func (s *wasmSandbox) restore(before *wasm.Snapshot, open wasi.Mark, out *Outcom
 	}
 	return nil
 }
+
+// Trim gives back what an idle sandbox does not need.
+func (s *wasmSandbox) Trim() error { return s.mem.Trim() }
 
 // Close frees the fork.
 func (s *wasmSandbox) Close(context.Context) error {

@@ -3,7 +3,6 @@ package wasm_test
 import (
 	"testing"
 
-	"github.com/mayfly-run/mayfly/wasm"
 	tg "github.com/mayfly-run/mayfly/wasm/internal/testguest"
 )
 
@@ -46,29 +45,52 @@ func BenchmarkWarmCall(b *testing.B) {
 	}
 }
 
-// benchmarkSnapshot gives f a memory with 1 MiB of changes in 32 MiB.
-func benchmarkSnapshot(b *testing.B, f func(m *wasm.Memory, s *wasm.Snapshot) error) {
+// changed returns a memory with a number of changed bytes in 64 MiB.
+func changed(b *testing.B, n uint32) *box {
 	x := newBox(b, newImage(b), nil)
-	x.call(tg.Grow, 32<<20/pageSize)
-	x.call(tg.Touch, 16<<20, 1<<20, 1)
-	var s wasm.Snapshot
-	if err := x.m.SnapshotInto(&s); err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(s.Bytes())
+	x.call(tg.Grow, 64<<20/pageSize)
+	x.call(tg.Touch, 16<<20, n, 1)
+	b.SetBytes(int64(n))
+	return x
+}
+
+// BenchmarkSnapshot saves 1 MiB of changed pages.
+func BenchmarkSnapshot(b *testing.B) {
+	x := changed(b, 1<<20)
 	for b.Loop() {
-		if err := f(x.m, &s); err != nil {
+		if _, err := x.m.Snapshot(); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
-// BenchmarkSnapshot saves 1 MiB of changed pages.
-func BenchmarkSnapshot(b *testing.B) {
-	benchmarkSnapshot(b, func(m *wasm.Memory, s *wasm.Snapshot) error { return m.SnapshotInto(s) })
-}
-
 // BenchmarkRestore brings 1 MiB of changed pages back.
 func BenchmarkRestore(b *testing.B) {
-	benchmarkSnapshot(b, func(m *wasm.Memory, s *wasm.Snapshot) error { return m.Restore(s) })
+	x := changed(b, 1<<20)
+	s, err := x.m.Snapshot()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if err := x.m.Restore(s); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkCheckpoint is what every step of a session costs, with little and with much data in the memory.
+func BenchmarkCheckpoint(b *testing.B) {
+	for name, n := range map[string]uint32{"256KiB": 256 << 10, "32MiB": 32 << 20} {
+		b.Run(name, func(b *testing.B) {
+			x := changed(b, n)
+			for b.Loop() {
+				x.call(tg.Touch, 16<<20, 256<<10, 2) // a step
+				c, err := x.m.Checkpoint()
+				if err != nil {
+					b.Fatal(err)
+				}
+				c.Release()
+			}
+		})
+	}
 }

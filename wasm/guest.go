@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/tetratelabs/wazero/experimental/sys"
+
 	"github.com/mayfly-run/mayfly/wasm/rewrite"
 )
 
@@ -20,6 +22,9 @@ type Guest struct {
 	Module func() ([]byte, error)
 	// Boot is the boot frame, see guests/README.md.
 	Boot []byte
+	// FS is the file system during initialisation. No file may be open afterwards. Default: none. What is in it has to
+	// follow from ID and Boot, by which images are cached.
+	FS sys.FS
 	// Warm runs something typical on a fresh memory, so that the pages it touches are known. May be nil.
 	Warm func(ctx context.Context, im *Image, m *Memory) error
 }

@@ -143,7 +143,7 @@ func (im *Image) initialise(ctx context.Context, g *Guest, res *rewrite.Result) 
 	}
 	defer w.mod.Close(ctx)
 	var output boundedBuffer
-	process := wasi.NewProcess(&wasi.Options{Stdout: &output, Stderr: &output, Block: Block})
+	process := wasi.NewProcess(&wasi.Options{FS: g.FS, Stdout: &output, Stderr: &output, Block: Block})
 	defer process.Close()
 	c := im.newCall(m, &CallOptions{Process: process, Grace: -1})
 	_, err = c.run(ctx, func(ctx context.Context) ([]byte, error) { return nil, im.boot(ctx, w, g.Boot) })

@@ -40,6 +40,8 @@ type Memory struct {
 	denied  bool // a growth was refused because of limit
 	peak    int
 	closed  bool
+	// checkpoint counts the checkpoints; only the latest is good.
+	checkpoint int
 }
 
 // ErrLimit means that a limit lies outside of what is possible.

@@ -121,8 +121,8 @@ func TestClosedMemory(t *testing.T) {
 	if _, err := b.m.Snapshot(); !errors.Is(err, wasm.ErrClosed) {
 		t.Errorf("Snapshot: %v", err)
 	}
-	if err := b.m.SnapshotInto(&wasm.Snapshot{}); !errors.Is(err, wasm.ErrClosed) {
-		t.Errorf("SnapshotInto: %v", err)
+	if _, err := b.m.Checkpoint(); !errors.Is(err, wasm.ErrClosed) {
+		t.Errorf("Checkpoint: %v", err)
 	}
 	if err := b.m.Restore(nil); !errors.Is(err, wasm.ErrClosed) {
 		t.Errorf("Restore: %v", err)

@@ -52,7 +52,11 @@ func (r *region) dirty(spans []span, n int) ([]span, error) {
 
 // compare is for systems without a page map, such as gVisor or a chroot without /proc. It reads the whole memory.
 func (r *region) compare(spans []span, n int) ([]span, error) {
-	err := r.base.each(func(view []byte) error {
+	b := r.base
+	if r.layered() {
+		b = &base{fd: r.layer, size: n}
+	}
+	err := b.each(func(view []byte) error {
 		spans = compareSpans(spans, unsafe.Slice((*byte)(r.pointer()), n), view, bytes.Equal)
 		return nil
 	})

@@ -87,6 +87,8 @@ type region struct {
 	max  int
 	high int // the most that was handed out since the last reset
 	base *base
+	// layer is the memfd that is mapped instead of the image, see layer_linux.go; -1 for none.
+	layer int
 }
 
 const mapFlags = unix.MAP_PRIVATE | unix.MAP_NORESERVE
@@ -105,7 +107,7 @@ func newRegion(b *base, max int) (*region, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reserve %d bytes of address space: %w", max, mapHint(err))
 	}
-	r := &region{addr: addr, max: max, base: b}
+	r := &region{addr: addr, max: max, base: b, layer: -1}
 	if b != nil {
 		if _, err := mmap(addr, b.size, mapFlags|unix.MAP_FIXED, b.fd); err != nil {
 			return nil, errors.Join(fmt.Errorf("map image: %w", mapHint(err)), r.free())
@@ -155,12 +157,16 @@ func (r *region) free() error {
 	if r.addr == 0 {
 		return nil
 	}
-	_, _, e := unix.Syscall(unix.SYS_MUNMAP, r.addr, uintptr(r.max), 0)
-	r.addr = 0
-	if e != 0 {
-		return e
+	var errs []error
+	if _, _, e := unix.Syscall(unix.SYS_MUNMAP, r.addr, uintptr(r.max), 0); e != 0 {
+		errs = append(errs, e)
 	}
-	return nil
+	r.addr = 0
+	if r.layered() {
+		errs = append(errs, unix.Close(r.layer))
+		r.layer = -1
+	}
+	return errors.Join(errs...)
 }
 
 // populate makes private copies of the spans now, so that the guest does not fault on them later. Kernels before 5.14

@@ -1,6 +1,7 @@
 package wasm
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 )
@@ -19,6 +20,7 @@ type Snapshot struct {
 	globals []uint64
 	spans   []span
 	data    []byte
+	fresh   bool
 }
 
 // ErrImage means that a snapshot belongs to another image than the memory.
@@ -26,6 +28,35 @@ var ErrImage = errors.New("snapshot of another guest image")
 
 // Bytes returns the memory that the snapshot takes.
 func (s *Snapshot) Bytes() int64 { return int64(len(s.data)) }
+
+// start fills in what does not depend on pages, reusing the buffers.
+func (s *Snapshot) start(m *Memory) {
+	s.im, s.size, s.fresh = m.im, len(m.buf), m.fresh
+	s.globals = append(s.globals[:0], m.globals...)
+	s.spans, s.data = s.spans[:0], s.data[:0]
+}
+
+// find looks for the pages that differ from what the region maps: the image, or the memory's layer.
+func (s *Snapshot) find(m *Memory) (err error) {
+	if s.spans, err = m.region.dirty(s.spans, len(m.buf)); err != nil {
+		return fmt.Errorf("find changed pages: %w", err)
+	}
+	return nil
+}
+
+// changed is the number of bytes in spans.
+func (s *Snapshot) changed() (n int) {
+	for _, sp := range s.spans {
+		n += sp.Len
+	}
+	return n
+}
+
+func (s *Snapshot) copy(m *Memory) {
+	for _, sp := range s.spans {
+		s.data = append(s.data, m.buf[sp.Off:sp.Off+sp.Len]...)
+	}
+}
 
 // Snapshot copies the pages that the memory changed since it was forked. It waits for a call in flight.
 func (m *Memory) Snapshot() (*Snapshot, error) {
@@ -35,35 +66,24 @@ func (m *Memory) Snapshot() (*Snapshot, error) {
 		return nil, ErrClosed
 	}
 	s := &Snapshot{}
-	return s, m.save(s)
-}
-
-// SnapshotInto is Snapshot into a value whose buffers are reused. What it held before is lost.
-func (m *Memory) SnapshotInto(s *Snapshot) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
-		return ErrClosed
-	}
-	return m.save(s)
-}
-
-// save fills s, reusing its buffers.
-func (m *Memory) save(s *Snapshot) error {
-	s.im, s.size = m.im, len(m.buf)
-	s.globals = append(s.globals[:0], m.globals...)
-	s.spans, s.data = s.spans[:0], s.data[:0]
+	s.start(m)
 	if m.fresh {
-		return nil
+		return s, nil
 	}
-	var err error
-	if s.spans, err = m.region.dirty(s.spans, len(m.buf)); err != nil {
-		return fmt.Errorf("find changed pages: %w", err)
+	if m.region.layered() {
+		// The page tables only know what changed since the layer was made.
+		err := m.im.base.each(func(image []byte) error {
+			s.spans = compareSpans(s.spans, m.buf, image, bytes.Equal)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	} else if err := s.find(m); err != nil {
+		return nil, err
 	}
-	for _, sp := range s.spans {
-		s.data = append(s.data, m.buf[sp.Off:sp.Off+sp.Len]...)
-	}
-	return nil
+	s.copy(m)
+	return s, nil
 }
 
 // Restore brings the memory to the state of the snapshot; nil stands for the image itself. It waits for a call in flight.
@@ -73,40 +93,39 @@ func (m *Memory) Restore(s *Snapshot) error {
 	if m.closed {
 		return ErrClosed
 	}
-	return m.restore(s)
-}
-
-func (m *Memory) restore(s *Snapshot) error {
-	size := m.im.base.size
-	if s != nil {
-		if s.im != m.im {
-			return ErrImage
-		}
-		size = s.size
+	if s == nil {
+		s = &Snapshot{im: m.im, size: m.im.base.size, globals: m.im.globals, fresh: true}
 	}
-	if size > m.limit+guardSize {
-		return fmt.Errorf("%w: the snapshot has %d bytes, the limit is %d", ErrLimit, size-guardSize, m.limit)
+	switch {
+	case s.im != m.im:
+		return ErrImage
+	case s.size > m.limit+guardSize:
+		return fmt.Errorf("%w: the snapshot has %d bytes, the limit is %d", ErrLimit, s.size-guardSize, m.limit)
 	}
 	m.suspect = true // until everything is in its place
+	if err := m.region.unlayer(); err != nil {
+		return fmt.Errorf("map the image again: %w", err)
+	}
+	m.checkpoint++ // what an earlier one was relative to is gone
+	return m.put(s)
+}
+
+// put makes the memory what s says, relative to what the region maps.
+func (m *Memory) put(s *Snapshot) error {
+	m.suspect = true
 	if err := m.region.reset(); err != nil {
 		return fmt.Errorf("reset memory: %w", err)
 	}
-	b := m.region.bytes(size)
+	b := m.region.bytes(s.size)
 	if b == nil {
-		return fmt.Errorf("restore memory of %d bytes: out of memory", size)
+		return fmt.Errorf("restore memory of %d bytes: out of memory", s.size)
 	}
-	m.buf, m.peak, m.denied, m.suspect = b, size, false, false
-	if s == nil {
-		m.globals = append(m.globals[:0], m.im.globals...)
-		m.fresh = true
-		return nil
-	}
-	m.globals = append(m.globals[:0], s.globals...)
-	m.fresh = len(s.spans) == 0 && size == m.im.base.size
 	data := s.data
 	for _, sp := range s.spans {
 		copy(b[sp.Off:sp.Off+sp.Len], data[:sp.Len])
 		data = data[sp.Len:]
 	}
+	m.buf, m.peak, m.denied, m.suspect, m.fresh = b, s.size, false, false, s.fresh
+	m.globals = append(m.globals[:0], s.globals...)
 	return nil
 }

@@ -102,20 +102,6 @@ func TestSnapshotToOtherMemory(t *testing.T) {
 	c.wantCount(4, tg.Pages+1)
 }
 
-func TestSnapshotInto(t *testing.T) {
-	b := newBox(t, newImage(t), nil)
-	var s wasm.Snapshot
-	for i := range uint32(4) {
-		b.count(1)
-		if err := b.m.SnapshotInto(&s); err != nil {
-			t.Fatal(err)
-		}
-		b.count(50)
-		b.restore(&s)
-		b.wantCount(i+1, tg.Pages)
-	}
-}
-
 func TestSnapshotErrors(t *testing.T) {
 	im := newImage(t)
 	other, err := newRuntime(t, "").Image(t.Context(), newGuest(nil))

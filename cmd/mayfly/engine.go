@@ -42,7 +42,7 @@ func openEngine(ctx context.Context, o engine.Options) (*engine.Engine, error) {
 }
 
 // engineError turns an error of the engine into one with an exit code.
-func engineError(err error) error {
+func engineError(err error) *exitError {
 	var e *engine.Error
 	if !errors.As(err, &e) {
 		return &exitError{exitFailure, err.Error(), ""}

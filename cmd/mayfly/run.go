@@ -108,7 +108,7 @@ func (f *runFlags) run(c *cobra.Command, args []string) error {
 			return err
 		}
 		if err != nil {
-			e := engineError(err).(*exitError)
+			e := engineError(err)
 			e.msg = "" // the result tells it
 			return e
 		}

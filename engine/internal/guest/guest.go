@@ -29,9 +29,8 @@ type ExecHead struct {
 	// File is the value of __file__, none when empty.
 	File string   `json:"file,omitempty"`
 	Argv []string `json:"argv,omitempty"`
-	// Env replaces the environment; nil leaves it as it is.
+	// Env replaces the environment, to which HOME is added; nil leaves it as it is. A fork begins with HOME alone.
 	Env map[string]string `json:"env,omitempty"`
-	Cwd string            `json:"cwd,omitempty"`
 	// Reseed is set on the first execution after a fork or a restore.
 	Reseed bool `json:"reseed,omitempty"`
 	// Stdin tells that this execution has an input of its own.

@@ -2,6 +2,7 @@
 
 import _mayfly
 import builtins
+import collections
 import gc
 import linecache
 import os
@@ -25,8 +26,13 @@ _urandom = os.urandom
 _ALLOW_TOP_LEVEL_AWAIT = 0x2000
 _CO_COROUTINE = 0x80
 _DEFAULT_RECURSION_LIMIT = 1000
+_MAX_SOURCES = 500
+_WORKSPACE = "/workspace"
+_DEFAULT_ENV = {"HOME": _WORKSPACE}
 
 _OK = b'{"status":"ok"}'
+
+_remembered = collections.deque()
 
 
 def _frame(head, body=b""):
@@ -56,25 +62,22 @@ def _prepare(head):
     if head.get("reseed"):
         _reseed()
     env = head.get("env")
-    if env is not None and env != os.environ:
+    if env is not None:
         os.environ.clear()
-        os.environ.update(env)
+        os.environ.update(_DEFAULT_ENV | env)
     argv = head.get("argv")
     if argv is not None:
         sys.argv = argv
-    cwd = head.get("cwd")
-    if cwd:
-        try:
-            os.chdir(cwd)
-        except OSError:
-            pass
     _streams.renew(head.get("stdin", False))
 
 
 def _remember(filename, source):
-    """Lets tracebacks and inspect find the source, which is in no file."""
+    """Lets tracebacks and inspect find the source, which is in no file. The oldest sources are forgotten."""
     text = source.decode("utf-8", "replace")
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    _remembered.append(filename)
+    if len(_remembered) > _MAX_SOURCES:
+        linecache.cache.pop(_remembered.popleft(), None)
 
 
 def _run(code, namespace):
@@ -213,7 +216,12 @@ def warm_up():
     for source in sources * 20:
         execute({"filename": "<warm-up>", "result": True, "reseed": True, "argv": ["x"], "env": {}}, source)
     linecache.cache.pop("<warm-up>", None)
+    _remembered.clear()
     _modules.pop("__main__", None)
+    _main()
+    # The state that forks begin with; setting it here saves each of them the pages that it would change.
     os.environ.clear()
+    os.environ.update(_DEFAULT_ENV)
+    os.chdir(_WORKSPACE)
     sys.argv = [""]
     gc.collect()
