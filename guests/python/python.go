@@ -22,7 +22,7 @@ var artefact []byte
 //go:embed PROVENANCE.json
 var provenance []byte
 
-//go:embed lib/*.py lib/*/*.py
+//go:embed lib/*.py lib/mayfly/*.py
 var library embed.FS
 
 // maxModule bounds the decompressed artefact.

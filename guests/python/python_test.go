@@ -18,15 +18,15 @@ func hexSum(b []byte) string {
 // TestProvenance: the committed artefact is the one that PROVENANCE.json describes, made from the recipe as it is.
 func TestProvenance(t *testing.T) {
 	var p struct {
-		Zst struct {
+		Artefact struct {
 			SHA256 string `json:"sha256"`
 			Size   int    `json:"size"`
-		} `json:"zst"`
+		} `json:"artefact"`
 	}
 	if err := json.Unmarshal(provenance, &p); err != nil {
 		t.Fatal(err)
 	}
-	if got := hexSum(artefact); got != p.Zst.SHA256 || len(artefact) != p.Zst.Size {
+	if got := hexSum(artefact); got != p.Artefact.SHA256 || len(artefact) != p.Artefact.Size {
 		t.Errorf("python.wasm.zst is %s, %d bytes", got, len(artefact))
 	}
 	module, err := New().Module()
