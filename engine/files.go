@@ -32,6 +32,9 @@ func newFiles(sb *Sandbox) (*files, error) {
 		}
 	}
 	f.tree = vfs.NewTree(f.own)
+	if err := f.tree.Mount("/dev", vfs.Devices()); err != nil {
+		return nil, err
+	}
 	for _, m := range sb.Mounts {
 		if err := f.mount(m); err != nil {
 			return nil, errors.Join(err, f.close())

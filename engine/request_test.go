@@ -49,7 +49,7 @@ func TestMounts(t *testing.T) {
 		{Host: dir, Guest: "/ro"}, {Host: dir, Guest: "/rw", Writable: true},
 	}})
 	want(t, s, "open('/ro/in.txt').read()", "'data'")
-	want(t, s, "import os; sorted(os.listdir('/'))", "['ro', 'rw', 'tmp', 'workspace']")
+	want(t, s, "import os; sorted(os.listdir('/'))", "['dev', 'ro', 'rw', 'tmp', 'workspace']")
 	for _, code := range []string{
 		"open('/ro/new', 'w')", "os.remove('/ro/in.txt')", "open('/ro/link').read()", "open('/ro/../../etc/passwd')",
 		"os.symlink('/etc', '/rw/etc'); open('/rw/etc/passwd').read()", "open('/proc/self/environ')",

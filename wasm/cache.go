@@ -17,6 +17,7 @@ type cachedImage struct {
 	Size      int      `json:"size"`
 	Spans     []span   `json:"spans"`
 	Hot       []span   `json:"hot"`
+	Read      []span   `json:"read"`
 	Globals   []string `json:"globals"`
 	Values    []uint64 `json:"values"`
 	Countdown string   `json:"countdown"`
@@ -75,7 +76,7 @@ func (im *Image) load(ctx context.Context) (err error) {
 	if err = errors.Join(err, <-memory); err != nil {
 		return err
 	}
-	im.imageState = imageState{st.Globals, st.Values, st.Countdown, st.Control, st.Hot}
+	im.imageState = imageState{st.Globals, st.Values, st.Countdown, st.Control, st.Hot, st.Read}
 	im.fromCache = true
 	return im.checkState()
 }
@@ -112,8 +113,10 @@ func loadBase(path string, st *cachedImage) (*base, error) {
 	if err := checkSpans(st.Spans, st.Size, len(pages)); err != nil {
 		return nil, err
 	}
-	if err := checkSpans(st.Hot, st.Size, -1); err != nil {
-		return nil, err
+	for _, spans := range [][]span{st.Hot, st.Read} {
+		if err := checkSpans(spans, st.Size, -1); err != nil {
+			return nil, err
+		}
 	}
 	return newBaseFromSpans(st.Size, st.Spans, pages)
 }
@@ -174,7 +177,7 @@ func (im *Image) writeCache(module []byte) error {
 		return err
 	}
 	state, err := json.Marshal(cachedImage{
-		Size: im.base.size, Spans: spans, Hot: im.hot, Globals: im.globalNames, Values: im.globals,
+		Size: im.base.size, Spans: spans, Hot: im.hot, Read: im.read, Globals: im.globalNames, Values: im.globals,
 		Countdown: im.countdown, Control: im.control,
 		ModuleCRC: crc32.Checksum(module, castagnoli), MemoryCRC: crc32.Checksum(pages, castagnoli),
 	})

@@ -38,7 +38,8 @@ type imageState struct {
 	globals     []uint64
 	countdown   string
 	control     uint32
-	hot         []span
+	hot         []span // what a typical first call writes
+	read        []span // and what it touches at all
 }
 
 // Size returns the bytes of guest memory after initialisation.
@@ -206,7 +207,7 @@ func (im *Image) boot(ctx context.Context, w *worker, frame []byte) error {
 	return nil
 }
 
-// warm finds the hot pages: those that a typical first call changes.
+// warm finds the pages that a typical first call touches.
 func (im *Image) warm(ctx context.Context, g *Guest) error {
 	m, err := im.newMemory(DefaultMemoryLimit)
 	if err != nil {
@@ -216,7 +217,9 @@ func (im *Image) warm(ctx context.Context, g *Guest) error {
 	if err := g.Warm(ctx, im, m); err != nil {
 		return err
 	}
-	im.hot, err = m.region.dirty(nil, min(len(m.buf), im.base.size))
+	n := min(len(m.buf), im.base.size)
+	im.read = m.region.mapped(n)
+	im.hot, err = m.region.dirty(nil, n)
 	return err
 }
 

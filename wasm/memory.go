@@ -97,7 +97,7 @@ func (m *Memory) Close() error {
 	}
 	m.closed = true
 	m.buf = nil
-	return m.region.free()
+	return m.im.ready.bury(m.region)
 }
 
 // grow is called by the runtime in the middle of a call. A nil answer makes memory.grow fail in the guest, which turns

@@ -95,15 +95,33 @@ func (r *region) scan(f *os.File, spans []span, n int) ([]span, error) {
 }
 
 func (r *region) readPagemap(f *os.File, spans []span, n int) ([]span, error) {
+	return r.entries(f, spans, n, func(e uint64) bool { return e&(entryPresent|entrySwapped) != 0 && e&entryFile == 0 })
+}
+
+// entries appends the spans of pages whose entry in the page map is wanted.
+func (r *region) entries(f *os.File, spans []span, n int, wanted func(entry uint64) bool) ([]span, error) {
 	b := make([]byte, n/osPage*8)
 	if _, err := f.ReadAt(b, int64(r.addr)/int64(osPage)*8); err != nil {
 		return nil, err
 	}
 	for i := 0; i < len(b); i += 8 {
-		e := binary.LittleEndian.Uint64(b[i:])
-		if e&(entryPresent|entrySwapped) != 0 && e&entryFile == 0 {
+		if wanted(binary.LittleEndian.Uint64(b[i:])) {
 			spans = addSpan(spans, i/8*osPage, osPage)
 		}
 	}
 	return spans, nil
+}
+
+// mapped returns the spans of the first n bytes that were read or written since the last reset, as far as the system
+// tells.
+func (r *region) mapped(n int) []span {
+	f, err := pagemap()
+	if err != nil {
+		return nil
+	}
+	spans, err := r.entries(f, nil, n, func(e uint64) bool { return e&entryPresent != 0 })
+	if err != nil {
+		return nil
+	}
+	return spans
 }

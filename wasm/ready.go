@@ -4,13 +4,19 @@ import "sync"
 
 // readyPool keeps memories prepared ahead: mapped, and with the hot pages already private, which saves a fork the page
 // faults of its first call. One goroutine refills it.
+//
+// The same goroutine unmaps memories that are closed, which takes longer than their whole life may have.
 type readyPool struct {
 	mu      sync.Mutex
 	free    []*Memory
 	want    chan struct{} // has room for one wish
 	stopped chan struct{}
 	quit    chan struct{}
+	dead    chan *region
 }
+
+// maxDead bounds the closed memories that wait to be unmapped; beyond it, closing does the work itself.
+const maxDead = 64
 
 func (p *readyPool) start(im *Image, size int) {
 	if size <= 0 || len(im.hot) == 0 {
@@ -19,16 +25,21 @@ func (p *readyPool) start(im *Image, size int) {
 	p.want = make(chan struct{}, 1)
 	p.quit = make(chan struct{})
 	p.stopped = make(chan struct{})
+	p.dead = make(chan *region, maxDead)
 	p.want <- struct{}{}
 	go p.refill(im, size)
 }
 
 func (p *readyPool) refill(im *Image, size int) {
 	defer close(p.stopped)
-	for {
+	for first := true; ; first = false {
 		select {
 		case <-p.quit:
 			return
+		case r := <-p.dead:
+			// A region that cannot be unmapped was unmapped before; there is nobody to tell.
+			_ = r.free()
+			continue
 		case <-p.want:
 		}
 		for p.len() < size && p.running() {
@@ -37,10 +48,13 @@ func (p *readyPool) refill(im *Image, size int) {
 				break // a fork that needs one will meet and report the error
 			}
 			// A kernel that cannot populate leaves the pages to be faulted in.
-			_ = m.region.populate(im.hot)
+			_ = m.region.populate(im.read, im.hot)
 			p.mu.Lock()
 			p.free = append(p.free, m)
 			p.mu.Unlock()
+		}
+		if first {
+			hugeCode(p.running)
 		}
 	}
 }
@@ -81,12 +95,33 @@ func (p *readyPool) take(limit int64) *Memory {
 	return m
 }
 
+// bury unmaps a region, soon or now.
+func (p *readyPool) bury(r *region) error {
+	if p.want != nil && p.running() {
+		select {
+		case p.dead <- r:
+			return nil
+		default:
+		}
+	}
+	return r.free()
+}
+
 func (p *readyPool) stop() {
 	if p.want == nil {
 		return
 	}
 	close(p.quit)
 	<-p.stopped
+	for {
+		select {
+		case r := <-p.dead:
+			_ = r.free()
+			continue
+		default:
+		}
+		break
+	}
 	for _, m := range p.free {
 		m.Close()
 	}

@@ -78,6 +78,8 @@ func (r *region) dirty(spans []span, n int) ([]span, error) {
 	return compareSpans(spans, r.buf[:n], r.base.view, bytes.Equal), nil
 }
 
-func (r *region) populate([]span) error { return nil }
+func (r *region) populate(_, _ []span) error { return nil }
+
+func (r *region) mapped(int) []span { return nil }
 
 func (r *region) free() error { r.buf = nil; return nil }

@@ -128,9 +128,9 @@ func (r *region) dirty(spans []span, n int) ([]span, error) {
 }
 
 // populate writes one word of each page to itself. An atomic operation is not optimised away.
-func (r *region) populate(spans []span) error {
+func (r *region) populate(_, written []span) error {
 	b := unsafe.Slice((*byte)(r.ptr), r.max)
-	for _, sp := range spans {
+	for _, sp := range written {
 		for off := sp.Off; off < sp.Off+sp.Len; off += osPage {
 			atomic.OrUint32((*uint32)(unsafe.Pointer(&b[off])), 0)
 		}
@@ -146,3 +146,6 @@ func (r *region) free() error {
 	r.ptr = nil
 	return unix.MunmapPtr(p, uintptr(r.max))
 }
+
+// mapped is not known here.
+func (r *region) mapped(int) []span { return nil }

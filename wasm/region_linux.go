@@ -169,11 +169,17 @@ func (r *region) free() error {
 	return errors.Join(errs...)
 }
 
-// populate makes private copies of the spans now, so that the guest does not fault on them later. Kernels before 5.14
-// do not know how; that only costs time.
-func (r *region) populate(spans []span) error {
-	for _, sp := range spans {
+// populate makes private copies of the spans of written, and maps those of read, so that the guest does not fault on them
+// later. In this order: a page that is mapped already has to be flushed from the TLB of every core before it can be
+// copied, which costs more than the copy. Kernels before 5.14 do not know how to populate; that only costs time.
+func (r *region) populate(read, written []span) error {
+	for _, sp := range written {
 		if err := r.advise(sp.Off, sp.Len, unix.MADV_POPULATE_WRITE); err != nil {
+			return err
+		}
+	}
+	for _, sp := range read {
+		if err := r.advise(sp.Off, sp.Len, unix.MADV_POPULATE_READ); err != nil {
 			return err
 		}
 	}

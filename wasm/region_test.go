@@ -117,7 +117,7 @@ func TestRegionPopulate(t *testing.T) {
 	base, mem := testBase(t)
 	r := testRegion(t, base, 16*pageSize)
 	hot := []span{{0, osPage}, {3 * pageSize, 2 * osPage}}
-	if err := r.populate(hot); err != nil {
+	if err := r.populate(nil, hot); err != nil {
 		t.Skipf("the kernel cannot: %v", err)
 	}
 	if !bytes.Equal(r.bytes(16*pageSize), mem) {

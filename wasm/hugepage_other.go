@@ -1,0 +1,5 @@
+//go:build !linux || mayfly_file || mayfly_copy
+
+package wasm
+
+func hugeCode(func() bool) {}
