@@ -4,18 +4,23 @@ GO      ?= go
 FUZZ    ?= 20s
 PKGS    := ./...
 
-.PHONY: build test test-race test-all test-native bench fuzz lint guests verify-guests inputs cross clean
+.PHONY: build test test-race test-all test-native test-portable bench fuzz lint guests verify-guests inputs cross clean
 
 build:            ## bin/mayfly, static
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/mayfly ./cmd/mayfly
 
-test:             ## everything that needs no other program; says what it skips
+test:             ## everything that needs no other program; says what it skips; bin/test.log has it all
 	$(GO) vet $(PKGS)
-	$(GO) test $(PKGS)
-	@$(GO) test -v ./examples/python ./internal/cpythontest ./bench 2>/dev/null | grep -E '^ *--- SKIP|skipped:' || true
+	@mkdir -p bin
+	@echo "$(GO) test -v $(PKGS) > bin/test.log"
+	@$(GO) test -v $(PKGS) > bin/test.log 2>&1; code=$$?; \
+	if [ $$code -ne 0 ]; then cat bin/test.log; fi; \
+	grep -E '^(ok|FAIL|panic:)' bin/test.log; \
+	echo "skipped:"; grep -A1 -E '^ *--- SKIP' bin/test.log || echo "  nothing"; \
+	exit $$code
 
 test-race:        ## the same under the race detector (needs a C compiler)
-	$(GO) test -race -short $(PKGS)
+	$(GO) test -race -short ./engine/... ./wasm/... ./hostfns/... ./guests/... ./internal/... ./bench/...
 
 test-portable:    ## the fork engine's fallbacks for other systems, on this one
 	$(GO) test -tags mayfly_file ./wasm/...

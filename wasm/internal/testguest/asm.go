@@ -230,7 +230,7 @@ func (c *Code) Float(x float64) *Code { return c.F64(math.Float64bits(x)) }
 
 func x64(x int32) int64 { return int64(x) }
 
-// Get, Set and Tee access locals.
+// Get pushes a local.
 func (c *Code) Get(i uint32) *Code { return c.Op(0x20, i) }
 
 // Set pops into a local.
