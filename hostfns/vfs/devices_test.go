@@ -53,4 +53,21 @@ func TestDevices(t *testing.T) {
 	}
 }
 
+func TestLutimens(t *testing.T) {
+	m := vfs.NewMemory(nil)
+	tree := vfs.NewTree(m)
+	if errno := m.Symlink("nowhere", "link"); errno != 0 {
+		t.Fatal(errno)
+	}
+	if errno := tree.Lutimens("link", 5e9, 7e9); errno != 0 {
+		t.Fatal(errno)
+	}
+	if st, errno := tree.Lstat("link"); errno != 0 || st.Mtim != 7e9 {
+		t.Errorf("mtime %d, %v", st.Mtim, errno)
+	}
+	if errno := tree.Utimens("link", 5e9, 7e9); errno != sys.ENOENT {
+		t.Errorf("of the missing target: %v", errno)
+	}
+}
+
 func errnoOf(_ sys.File, errno sys.Errno) sys.Errno { return errno }

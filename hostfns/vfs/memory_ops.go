@@ -57,9 +57,18 @@ func (m *Memory) Chmod(path string, perm fs.FileMode) sys.Errno {
 
 // Utimens implements sys.FS. It is not logged as a change.
 func (m *Memory) Utimens(path string, atim, mtim int64) sys.Errno {
+	return m.utimens(path, true, atim, mtim)
+}
+
+// Lutimens is Utimens for a symbolic link itself.
+func (m *Memory) Lutimens(path string, atim, mtim int64) sys.Errno {
+	return m.utimens(path, false, atim, mtim)
+}
+
+func (m *Memory) utimens(path string, follow bool, atim, mtim int64) sys.Errno {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at, errno := m.existing(path, true)
+	at, errno := m.existing(path, follow)
 	if errno != 0 {
 		return errno
 	}

@@ -204,3 +204,18 @@ func (t *Tree) across(src, dst place, mounts []mount) sys.Errno {
 	}
 	return EXDEV
 }
+
+// Lutimens is Utimens for a symbolic link itself, where the mounted file system can do that.
+func (t *Tree) Lutimens(name string, atim, mtim int64) sys.Errno {
+	at, mounts, errno := t.resolve(name, false)
+	if errno != 0 {
+		return errno
+	}
+	l, ok := at.mount.fs.(interface {
+		Lutimens(path string, atim, mtim int64) sys.Errno
+	})
+	if !ok {
+		return sys.ENOTSUP
+	}
+	return at.changing(mounts, l.Lutimens(at.rel, atim, mtim))
+}

@@ -1,8 +1,10 @@
 package vfs_test
 
 import (
+	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -187,6 +189,23 @@ func TestTreeSymlinks(t *testing.T) {
 	if got := content(t, tree, "tmp/f"); got != "tmp" {
 		t.Fatal(got)
 	}
+}
+
+// Links to very deep places, one to the next, must not keep a single call busy for long: nothing can interrupt it.
+func TestTreeSymlinkWork(t *testing.T) {
+	tree, _, work, _ := guestTree(t)
+	deep := strings.Repeat("a/", 1000) // nearly MaxDepth
+	must(t, work.MkdirAll(deep, 0o755))
+	must(t, work.WriteFile(deep+"f", []byte("deep"), 0o644))
+	mustErrno(t, tree.Symlink("/workspace/"+deep+"f", "workspace/0"), 0)
+	for i := range 38 {
+		mustErrno(t, tree.Symlink(fmt.Sprintf("/workspace/%sl%d", deep, i+1), fmt.Sprintf("workspace/%sl%d", deep, i)), 0)
+	}
+	if got := content(t, tree, "workspace/0"); got != "deep" {
+		t.Fatal(got)
+	}
+	_, errno := tree.Stat("workspace/" + deep + "l0")
+	mustErrno(t, errno, sys.ELOOP)
 }
 
 // A mount that masks part of a host-like file system cannot be passed by a link.

@@ -47,9 +47,13 @@ func (p place) needsWalk(follow bool) bool {
 	return prober.hasLinks(p.rel, follow)
 }
 
+// maxWork bounds the bytes of all paths that one resolution looks at. The longest path without links takes 4 MiB; forty
+// links to such paths would take a second, for which nothing could interrupt the guest.
+const maxWork = 8 << 20
+
 // walkLinks follows symbolic links one component at a time.
 func walkLinks(mounts []mount, rest string, follow bool) (string, sys.Errno) {
-	at, hops := "", 0
+	at, hops, work := "", 0, 0
 	for rest != "" {
 		comp := rest
 		if i := strings.IndexByte(rest, '/'); i >= 0 {
@@ -78,6 +82,9 @@ func walkLinks(mounts []mount, rest string, follow bool) (string, sys.Errno) {
 		here := lookup(mounts, at)
 		if here.pinned(mounts) {
 			continue
+		}
+		if work += len(at); work > maxWork {
+			return "", sys.ELOOP
 		}
 		st, errno := here.mount.fs.Lstat(here.rel)
 		if errno != 0 {
