@@ -1,6 +1,10 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/mayfly-run/mayfly/wasm/wasi"
+)
 
 // Default is a limit that holds when nothing else is said.
 type Default struct {
@@ -21,6 +25,10 @@ func Defaults() []Default {
 		{"files", fmt.Sprint(DefaultFiles), "number of files and directories of a sandbox"},
 		{"in-flight", fmt.Sprint(defaultInFlight()), "executions at once: twice the cores, since some wait"},
 		{"queue", fmt.Sprint(DefaultQueue), "executions that wait for a place; more are refused"},
+		{"open files", fmt.Sprint(wasi.DefaultMaxFiles), "descriptors of a sandbox"},
+		{"arguments", mib(maxHead), "arguments, environment and file name together, twice what Linux gives a process"},
+		{"values", mib(maxValues), "large results that a session keeps; the oldest go first"},
+		{"changed files", fmt.Sprint(maxChanges), "listed in a result"},
 		{"network", "none", "guest code is hostile until policy says otherwise"},
 		{"host files", "none", "only what --mount shows"},
 	}

@@ -17,6 +17,9 @@ const (
 	GuestTmp = "/tmp"
 )
 
+// maxChanges bounds the files that a result lists; more than that nobody reads.
+const maxChanges = 1000
+
 // files is the file system of a sandbox: one in memory, with mounts of host directories in it.
 type files struct {
 	own    *vfs.Memory
@@ -72,12 +75,17 @@ func unwrapPath(err error) error {
 // changes returns what was changed since the last call, and whether there was more. Mounts of the host are not watched.
 func (f *files) changes() ([]FileChange, bool) {
 	var out []FileChange
-	for _, c := range f.own.Changes() {
-		if !c.Dir {
-			out = append(out, FileChange{Path: path.Join("/", c.Path), Op: string(c.Op), Size: c.Size})
-		}
-	}
 	more := f.own.ChangesTruncated()
+	for _, c := range f.own.Changes() {
+		if c.Dir {
+			continue
+		}
+		if len(out) == maxChanges {
+			more = true
+			break
+		}
+		out = append(out, FileChange{Path: path.Join("/", c.Path), Op: string(c.Op), Size: c.Size})
+	}
 	f.own.Mark()
 	return out, more
 }

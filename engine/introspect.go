@@ -41,17 +41,23 @@ func (e *Engine) Modules(ctx context.Context, language string) (*Modules, error)
 }
 
 // Incomplete tells whether code is the beginning of a statement rather than a whole one, for interactive input. The
-// question goes to a fresh sandbox, so it does not touch the session.
+// question goes to a fresh sandbox, so it does not touch the session. Code that the parser cannot cope with counts as whole.
 func (s *Session) Incomplete(ctx context.Context, code string) (bool, error) {
 	if !s.e.enter() {
 		return false, &Error{Err: ErrClosed, Phase: PhaseRequest}
 	}
 	defer s.e.running.Done()
 	b, err := s.e.wasm.ask(ctx, s.spec.Language, guest.OpIncomplete, []byte(code))
-	if err != nil {
-		return false, &Error{Err: err, Phase: PhaseExec}
+	if err == nil {
+		var more bool
+		if more, err = guest.ParseIncomplete(b); err == nil {
+			return more, nil
+		}
 	}
-	return guest.ParseIncomplete(b)
+	if ctx.Err() == nil && new(Outcome).failure(err, wasm.Usage{}) {
+		return false, nil // code that is too much for the guest: running it will tell
+	}
+	return false, &Error{Err: err, Phase: PhaseExec}
 }
 
 // ask sends a request to a fork of its own.

@@ -74,6 +74,13 @@ func (o *Options) withDefaults() (Options, error) {
 	setDefault(&d.MaxOutput, DefaultOutput)
 	setDefault(&d.MaxResult, DefaultResult)
 	setDefault(&d.MaxCode, DefaultCode)
+	for name, v := range map[string]int{
+		"MaxInFlight": d.MaxInFlight, "MaxOutput": d.MaxOutput, "MaxResult": d.MaxResult, "MaxCode": d.MaxCode,
+	} {
+		if v < 0 {
+			return d, requestError("zero stands for the default", "Options.%s is %d", name, v)
+		}
+	}
 	if d.Logger == nil {
 		d.Logger = slog.Default()
 	}

@@ -12,6 +12,8 @@ type Output struct {
 	onEvent func(Event)
 	stdout  stream
 	stderr  stream
+	// panicked is what onEvent panicked with. It must not unwind the guest; Session.Exec passes it on.
+	panicked any
 }
 
 type stream struct {
@@ -42,10 +44,15 @@ func (w writer) Write(p []byte) (int, error) {
 	keep := p[:min(len(p), w.o.limit-len(w.s.kept))]
 	w.s.kept = append(w.s.kept, keep...)
 	w.s.dropped += int64(len(p) - len(keep))
-	if len(keep) > 0 && w.o.onEvent != nil {
-		w.o.onEvent(Event{Kind: w.kind, Data: keep})
+	if len(keep) > 0 && w.o.onEvent != nil && w.o.panicked == nil {
+		w.o.tell(Event{Kind: w.kind, Data: keep})
 	}
 	return len(p), nil
+}
+
+func (o *Output) tell(e Event) {
+	defer func() { o.panicked = recover() }()
+	o.onEvent(e)
 }
 
 // into copies what was collected into the result.

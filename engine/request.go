@@ -23,12 +23,13 @@ type Request struct {
 	Stdin io.Reader
 	// Timeout is the wall-clock limit. Default: Options.Timeout.
 	Timeout time.Duration
-	// MaxTicks limits CPU time, in ticks of about a millisecond. Default: no limit besides Timeout.
+	// MaxTicks limits CPU time, in ticks of at most about a millisecond. Default: no limit besides Timeout.
 	MaxTicks uint64
 	// NoResult leaves the value of the last statement alone; encoding a large one takes time.
 	NoResult bool
 	// OnEvent is told of output while the code runs. It is called from one goroutine at a time and should not block:
-	// the program waits meanwhile.
+	// the program waits meanwhile, its time limit included. It must not call Exec or Close of its own session, or Close
+	// of the engine: they would wait for each other for ever. If it panics, Exec does.
 	OnEvent func(Event)
 	// Sandbox describes the sandbox that Engine.Run makes. A session has its own; there it must be nil.
 	Sandbox *Sandbox

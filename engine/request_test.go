@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mayfly-run/mayfly/engine"
 )
@@ -20,6 +21,7 @@ func TestBadRequests(t *testing.T) {
 		"language":         {Code: "1", Language: "cobol"},
 		"timeout":          {Code: "1", Timeout: -1},
 		"environment name": {Code: "1", Env: map[string]string{"A=B": "c"}},
+		"arguments":        {Code: "1", Args: []string{strings.Repeat("x", 3<<20), strings.Repeat("x", 3<<20)}},
 		"environment NUL":  {Code: "1", Env: map[string]string{"A": "\x00"}},
 	} {
 		res, err := s.Exec(t.Context(), r)
@@ -32,6 +34,69 @@ func TestBadRequests(t *testing.T) {
 		}
 	}
 	want(t, s, "1 + 1", "2")
+}
+
+func TestContextDoneBefore(t *testing.T) {
+	s := newSession(t, nil)
+	exec(t, s, "x = 1")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	r, err := s.Exec(ctx, engine.Request{Code: "x = 2"})
+	if !errors.Is(err, context.Canceled) || r.Status != engine.StatusNotStarted {
+		t.Errorf("%s, %v", r.Status, err)
+	}
+	want(t, s, "x", "1")
+}
+
+// TestSlowHostCalls: the time limit holds for a program that computes next to nothing, but keeps the host busy.
+func TestSlowHostCalls(t *testing.T) {
+	s := newSession(t, nil)
+	start := time.Now()
+	r := execRequest(t, s, engine.Request{Timeout: 300 * time.Millisecond, Code: `
+import os
+f = os.open("/dev/urandom", os.O_RDONLY)
+for _ in range(2000):
+    os.read(f, 16 << 20)`})
+	if d := time.Since(start); r.Status != engine.StatusTimeout || r.Error.Line == 0 || d > 5*time.Second {
+		t.Errorf("%s after %v", describe(r), d)
+	}
+}
+
+func TestEmptyEnvironment(t *testing.T) {
+	s := newSession(t, nil)
+	exec(t, s, "import os; os.environ['LEFT'] = '1'")
+	want(t, s, "dict(os.environ)", "{'HOME': '/workspace', 'LEFT': '1'}")
+	if r := execRequest(t, s, engine.Request{Code: "dict(os.environ)", Env: map[string]string{}}); r.ResultRepr != "{'HOME': '/workspace'}" {
+		t.Error(r.ResultRepr)
+	}
+}
+
+func TestNegativeOptions(t *testing.T) {
+	for _, set := range []func(o *engine.Options){
+		func(o *engine.Options) { o.MaxResult = -64 },
+		func(o *engine.Options) { o.MaxOutput = -1 },
+		func(o *engine.Options) { o.MaxCode = -1 },
+		func(o *engine.Options) { o.MaxInFlight = -1 },
+	} {
+		o := options()
+		set(o)
+		if e, err := engine.New(context.Background(), o); !errors.Is(err, engine.ErrRequest) {
+			t.Errorf("%v, %v", e, err)
+		}
+	}
+}
+
+// TestIncomplete asks about code that the parser cannot cope with, too.
+func TestIncomplete(t *testing.T) {
+	s := newSession(t, nil)
+	for code, want := range map[string]bool{
+		"1": false, "if 1:": true, "(": true, ")": false,
+		strings.Repeat("-", 20_000) + "1": false, "a" + strings.Repeat(".a", 20_000): false,
+	} {
+		if more, err := s.Incomplete(context.Background(), code); more != want || err != nil {
+			t.Errorf("%.20q: %v, %v", code, more, err)
+		}
+	}
 }
 
 func TestMounts(t *testing.T) {
@@ -138,4 +203,19 @@ func TestQueueBound(t *testing.T) {
 	}
 	cancel()
 	<-done
+}
+
+// TestEventPanic: a panic of the caller's own function comes out of Exec, and the session goes on.
+func TestEventPanic(t *testing.T) {
+	s := newSession(t, nil)
+	exec(t, s, "x = 1")
+	func() {
+		defer func() {
+			if p := recover(); p != "boom" {
+				t.Errorf("recovered %v", p)
+			}
+		}()
+		s.Exec(t.Context(), engine.Request{Code: "print(1); print(2); x = 2", OnEvent: func(engine.Event) { panic("boom") }})
+	}()
+	want(t, s, "x", "2")
 }

@@ -104,7 +104,7 @@ type FileChange struct {
 // Usage is what an execution took.
 type Usage struct {
 	WallMS float64 `json:"wall_ms"`
-	// CPUTicks is a measure of computing that does not depend on the machine, one tick being about a millisecond.
+	// CPUTicks is a measure of computing that does not depend on the machine, a tick being at most about a millisecond.
 	CPUTicks        uint64  `json:"cpu_ticks"`
 	QueueMS         float64 `json:"queue_ms"`
 	ForkUS          float64 `json:"fork_us"`

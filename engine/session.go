@@ -19,19 +19,24 @@ type Session struct {
 	turn chan struct{} // holds a token during an execution
 	box  Sandboxed
 	step int
-	// values are the results too large to be told, by ID.
-	values map[string][]byte
-	stored int
-	idle   *time.Timer
+	idle *time.Timer
 
 	state  sync.Mutex
 	cancel context.CancelFunc
 	closed bool
+	// values are the results too large to be told, by ID; kept has the IDs, the oldest first.
+	values map[string][]byte
+	kept   []string
+	stored int
 }
 
-// TrimAfter is how long a session has to be idle before its memory is trimmed, see wasm.Memory.Trim: longer than an agent takes that works
-// through a list, shorter than a model takes to think.
+// TrimAfter is how long a session has to be idle before its memory is trimmed, see wasm.Memory.Trim: longer than an agent
+// takes that works through a list, shorter than a model takes to think.
 const TrimAfter = time.Second
+
+// maxHead bounds the bytes of arguments, environment and file name together: twice what Linux gives a process. Encoded,
+// they stay far below what a frame may have.
+const maxHead = 4 << 20
 
 // maxValues bounds the bytes of large results that a session keeps; the oldest go first.
 const maxValues = 64 << 20
@@ -64,6 +69,10 @@ func (s *Session) Exec(ctx context.Context, r Request) (*Result, error) {
 		return notStarted(&r, arrived, queueError(err)), queueError(err)
 	}
 	defer s.e.queue.leave()
+	// A place that was free is taken without a look at the context.
+	if err := ctx.Err(); err != nil {
+		return notStarted(&r, arrived, queueError(err)), queueError(err)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if !s.begin(cancel) {
@@ -97,10 +106,19 @@ func (s *Session) prepare(r *Request) (*Execution, error) {
 	case r.Timeout < 0:
 		return nil, requestError("", "timeout of %v", r.Timeout)
 	}
+	size := len(r.Filename)
+	for _, a := range r.Args {
+		size += len(a)
+	}
 	for k, v := range r.Env {
+		size += len(k) + len(v)
 		if k == "" || strings.ContainsAny(k, "=\x00") || strings.ContainsRune(v, 0) {
 			return nil, requestError("names have no '=' and nothing has NUL bytes", "environment variable %q", k)
 		}
+	}
+	if size > maxHead {
+		return nil, requestError("put data into files or standard input",
+			"arguments, environment and file name of %d bytes, at most %d are allowed", size, maxHead)
 	}
 	x := &Execution{Request: *r, Grace: o.Grace, Output: newOutput(o.MaxOutput, r.OnEvent)}
 	if x.Timeout == 0 {
@@ -134,6 +152,9 @@ func (s *Session) run(ctx context.Context, x *Execution, arrived time.Time) (*Re
 		x.Filename = fmt.Sprintf("<step %d>", s.step)
 	}
 	out, err := s.box.Exec(ctx, x)
+	if p := x.Output.panicked; p != nil {
+		panic(p)
+	}
 	r := &Result{
 		ExecutionID: newID("ex"), SessionID: s.id, Step: s.step, Language: s.spec.Language,
 		Executor: s.e.exec.Name(), Started: arrived, HostCalls: []HostCall{}, FilesChanged: []FileChange{},
@@ -216,14 +237,18 @@ func (s *Session) fill(r *Result, o *Outcome) {
 
 // keep stores a large value and returns its reference.
 func (s *Session) keep(id string, value []byte) string {
+	s.state.Lock()
+	defer s.state.Unlock()
 	if s.values == nil {
 		s.values = map[string][]byte{}
 	}
-	if s.stored+len(value) > maxValues {
-		clear(s.values)
-		s.stored = 0
+	for len(s.kept) > 0 && s.stored+len(value) > maxValues {
+		s.stored -= len(s.values[s.kept[0]])
+		delete(s.values, s.kept[0])
+		s.kept = s.kept[1:]
 	}
 	s.values[id] = value
+	s.kept = append(s.kept, id)
 	s.stored += len(value)
 	return "value:" + id
 }
@@ -231,8 +256,8 @@ func (s *Session) keep(id string, value []byte) string {
 // Value returns a result that was too large to be told: JSON where it could be, else its repr. The reference is
 // Result.ResultRef. Only the latest 64 MiB are kept.
 func (s *Session) Value(ref string) ([]byte, error) {
-	s.turn <- struct{}{}
-	defer func() { <-s.turn }()
+	s.state.Lock()
+	defer s.state.Unlock()
 	v, ok := s.values[strings.TrimPrefix(ref, "value:")]
 	if !ok {
 		return nil, requestError("only the latest 64 MiB of large results are kept", "no value %q", ref)
@@ -264,7 +289,9 @@ func (s *Session) Close() error {
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
 	s.e.forget(s)
-	s.values = nil
+	s.state.Lock()
+	s.values, s.kept, s.stored = nil, nil, 0
+	s.state.Unlock()
 	if s.idle != nil {
 		s.idle.Stop()
 	}

@@ -55,6 +55,21 @@ func TestLargeResults(t *testing.T) {
 	if err != nil || string(v) != `"`+strings.Repeat("x", 500_000)+`"` {
 		t.Errorf("%d bytes, %v", len(v), err)
 	}
+	// The value can be had while something runs, and from its events.
+	got := 0
+	execRequest(t, s, engine.Request{Code: "print()", OnEvent: func(engine.Event) {
+		v, _ := s.Value(r.ResultRef)
+		got = len(v)
+	}})
+	if got != 500_002 {
+		t.Errorf("%d bytes in an event", got)
+	}
+	for range 3 {
+		exec(t, s, "'x' * 24_000_000")
+	}
+	if v, err := s.Value(r.ResultRef); err == nil {
+		t.Errorf("the oldest value is still there: %d bytes", len(v))
+	}
 	if _, err := s.Value("value:none"); !errors.Is(err, engine.ErrRequest) {
 		t.Errorf("unknown reference: %v", err)
 	}

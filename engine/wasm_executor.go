@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/mayfly-run/mayfly/engine/internal/guest"
@@ -94,7 +95,10 @@ func (w *wasmExecutor) Open(ctx context.Context, spec Spec) (Sandboxed, error) {
 	m, err := im.NewMemory(&wasm.MemoryOptions{Limit: spec.Memory})
 	if err != nil {
 		fs.close()
-		return nil, requestError(fmt.Sprintf("%s needs at least %d MiB", spec.Language, im.Size()>>20), "%w", err)
+		if !errors.Is(err, wasm.ErrLimit) {
+			return nil, err
+		}
+		return nil, requestError(fmt.Sprintf("%s needs at least %d MiB, and can have nearly 4 GiB", spec.Language, im.Size()>>20), "%w", err)
 	}
 	s := &wasmSandbox{im: im, mem: m, files: fs, spec: spec, fresh: true, reseed: true}
 	s.process = wasi.NewProcess(&wasi.Options{FS: fs.tree, Block: wasm.Block, CPUTime: nil})

@@ -40,7 +40,7 @@ type CallOptions struct {
 	Timeout time.Duration
 	// Grace defaults to DefaultGrace; negative: kill at once.
 	Grace time.Duration
-	// MaxTicks limits CPU time in ticks of about a millisecond; 0: no limit. The same program on the same input takes
+	// MaxTicks limits CPU time in ticks of at most about a millisecond; 0: no limit. The same program on the same input takes
 	// the same number of ticks, up to what depends on time.
 	MaxTicks uint64
 }

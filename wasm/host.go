@@ -24,6 +24,10 @@ func callOf(ctx context.Context) *call {
 
 func processOf(ctx context.Context) *wasi.Process {
 	if c := callOf(ctx); c != nil {
+		// Ticks count computing. A guest that does little between slow host calls would not see one for a minute.
+		if c.ops.Err() != nil {
+			c.checkpoint()
+		}
 		return c.process
 	}
 	return nil

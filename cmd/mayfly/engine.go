@@ -70,7 +70,7 @@ func (p *progress) step(s engine.Progress) {
 	switch {
 	case s.Step == "compile" && !s.Done:
 		p.start = time.Now()
-		fmt.Fprintf(p.w, "mayfly: first run: compiling the %s guest, about 10 seconds, kept for the next runs ...\n", s.Guest)
+		fmt.Fprintf(p.w, "mayfly: first run: compiling the %s guest, about 10 seconds ...\n", s.Guest)
 	case s.Step == "initialise" && s.Done:
 		fmt.Fprintf(p.w, "mayfly: ready after %.1f s\n", time.Since(p.start).Seconds())
 	}

@@ -71,7 +71,6 @@ func TestRefused(t *testing.T) {
 		{"data at a global", replaced(11, 1, 0, 0x23, 0, 0x0b, 1, 'x'), "not a constant"},
 		{"data behind the memory", replaced(11, 1, 0, 0x41, 0xff, 0xff, 3, 0x0b, 2, 'x', 'y'), "outside"},
 		{"data at a negative offset", replaced(11, 1, 0, 0x41, 0x7f, 0x0b, 1, 'x'), "outside"},
-		{"reserved export", named("mayfly_global_0"), "reserved"},
 
 		{"more locals than allowed", body(1, 0xd1, 0x86, 0x03, 0x7f, 0x0b), "locals"},
 		{"locals in many groups", body(2, 0xa8, 0xc3, 1, 0x7f, 0xd0, 0x86, 3, 0x7f, 0x0b), "locals"},
@@ -120,12 +119,6 @@ func TestRefused(t *testing.T) {
 func body(b ...byte) []byte {
 	m := newModule(1)
 	m.Export("f", testguest.KindFunc, m.RawFunc(m.TypeIndex(":"), b))
-	return m.Bytes()
-}
-
-func named(name string) []byte {
-	m := newModule(1)
-	m.Export(name, testguest.KindFunc, m.Func(":", "", code()))
 	return m.Bytes()
 }
 

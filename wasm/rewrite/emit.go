@@ -30,8 +30,8 @@ type emitter struct {
 
 const zeroKey = -1
 
-func rewriteBody(m *module, ft funcType, body []byte, h *helpers, o *Options, untimed bool, st *Stats) ([]byte, error) {
-	e := &emitter{h: h, loop: h != nil && !untimed, tmpI32: -1, tmpDst: -1, tmpSrc: -1, tmpF32: -1, tmpF64: -1, zero: -1, checked: map[int64]bool{}, stats: st}
+func rewriteBody(m *module, ft funcType, body []byte, h *helpers, o *Options, st *Stats) ([]byte, error) {
+	e := &emitter{h: h, loop: h != nil, tmpI32: -1, tmpDst: -1, tmpSrc: -1, tmpF32: -1, tmpF64: -1, zero: -1, checked: map[int64]bool{}, stats: st}
 	var err error
 	if !o.KeepChecks {
 		if e.plan, err = planMerges(m, ft, body); err != nil {

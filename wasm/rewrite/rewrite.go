@@ -3,18 +3,18 @@ package rewrite
 import "strings"
 
 // Version changes whenever the same input would give another output, so that caches can be keyed by it.
-const Version = 2
+const Version = 3
 
-// DefaultInterval is the number of loop iterations between two ticks, about a millisecond of compiled code.
-const DefaultInterval = 25_000
+// DefaultInterval is the number of loop iterations between two ticks: at most about a millisecond of compiled code.
+const DefaultInterval = 50_000
 
 // bulkChunk is how much memory.copy and memory.fill move between two ticks: about 0.1 ms, more with page faults.
 const bulkChunk = 1 << 20
 
 const (
-	countdownName = "mayfly_countdown"
-	globalPrefix  = "mayfly_global_"
-	untimedPrefix = "mayfly_untimed_"
+	countdownName  = "mayfly_countdown"
+	globalPrefix   = "mayfly_global_"
+	reservedPrefix = "mayfly_"
 )
 
 // Options of Rewrite; nil and the zero value are the good defaults.
@@ -59,22 +59,17 @@ func Rewrite(bin []byte, o *Options) (*Result, error) {
 	res := &Result{Data: m.data}
 	h := m.addHelpers(o)
 
-	untimed := map[uint32]bool{}
 	var exports []export
 	for _, x := range m.exports {
-		if x.kind == 0 && strings.HasPrefix(x.name, untimedPrefix) {
-			untimed[x.index] = true
-			continue
+		// Names of ours are reserved: guests may use them to mark things for tools, not to be called.
+		if !strings.HasPrefix(x.name, reservedPrefix) {
+			exports = append(exports, x)
 		}
-		if strings.HasPrefix(x.name, "mayfly_") {
-			return nil, formatErr("export name %q is reserved", x.name)
-		}
-		exports = append(exports, x)
 	}
 	bodies := make([][]byte, len(m.bodies))
 	for i, b := range m.bodies {
 		index := uint32(len(m.importTypes) + i)
-		if bodies[i], err = rewriteBody(m, m.types[m.funcs[i]], b, h, o, untimed[index], &res.Stats); err != nil {
+		if bodies[i], err = rewriteBody(m, m.types[m.funcs[i]], b, h, o, &res.Stats); err != nil {
 			return nil, formatErr("function %d: %v", index, err)
 		}
 	}

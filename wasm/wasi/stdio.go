@@ -3,6 +3,7 @@ package wasi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 
@@ -73,7 +74,7 @@ func (s *Stdin) ready() (n int, again <-chan struct{}) {
 }
 
 func (s *Stdin) fill(wake chan struct{}) {
-	n, err := s.r.Read(s.buf) // nobody else touches buf while data is empty
+	n, err := s.read()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.wake != wake {
@@ -90,6 +91,16 @@ func (s *Stdin) fill(wake chan struct{}) {
 		err = io.ErrNoProgress
 	}
 	s.data, s.err = s.buf[:n], err
+}
+
+// read is a Read whose panic is an error: it happens in a goroutine of ours, where nobody could recover from it.
+func (s *Stdin) read() (n int, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			n, err = 0, fmt.Errorf("reader panicked: %v", p)
+		}
+	}()
+	return s.r.Read(s.buf) // nobody else touches buf while data is empty
 }
 
 // take moves what is there to bufs. Zero bytes and no error is the end.

@@ -11,6 +11,10 @@ import (
 	"github.com/tetratelabs/wazero/experimental/sys"
 )
 
+type panickingReader struct{}
+
+func (panickingReader) Read([]byte) (int, error) { panic("no input today") }
+
 func TestStdin(t *testing.T) {
 	long := strings.Repeat("0123456789", stdinBuffer/5)
 	for _, tt := range []struct {
@@ -28,6 +32,7 @@ func TestStdin(t *testing.T) {
 		{"error of its own", iotest.ErrReader(sys.EAGAIN), "", errAgain},
 		{"no progress", io.MultiReader(strings.NewReader("a"), idleReader{}), "a", errIO},
 		{"lies about its length", lyingReader{}, "", errIO},
+		{"panics", panickingReader{}, "", errIO},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := newGuest(t, &Options{Stdin: NewStdin(tt.r)})

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/mayfly-run/mayfly/wasm"
 )
@@ -30,7 +31,7 @@ type ExecHead struct {
 	File string   `json:"file,omitempty"`
 	Argv []string `json:"argv,omitempty"`
 	// Env replaces the environment, to which HOME is added; nil leaves it as it is. A fork begins with HOME alone.
-	Env map[string]string `json:"env,omitempty"`
+	Env map[string]string `json:"env,omitzero"`
 	// Reseed is set on the first execution after a fork or a restore.
 	Reseed bool `json:"reseed,omitempty"`
 	// Stdin tells that this execution has an input of its own.
@@ -110,7 +111,8 @@ func ParseAnswer(b []byte) (*Answer, error) {
 	}
 	if a.JSON > 0 {
 		a.ValueJSON = append(a.ValueJSON, f.Body[:a.JSON]...)
-		if !json.Valid(a.ValueJSON) {
+		// Go's json takes strings that are not UTF-8 for valid, and passes them on.
+		if !json.Valid(a.ValueJSON) || !utf8.Valid(a.ValueJSON) {
 			return nil, fmt.Errorf("%w: value is not JSON", ErrAnswer)
 		}
 	}

@@ -37,6 +37,7 @@ func TestParseAnswerRefuses(t *testing.T) {
 		"value too long":   answer(`{"status":"ok","json":2,"repr":2}`, "123"),
 		"overflow":         answer(`{"status":"ok","json":9223372036854775807,"repr":9223372036854775807}`, "1"),
 		"value not JSON":   answer(`{"status":"ok","json":1}`, "x"),
+		"value not UTF-8":  answer(`{"status":"ok","json":3}`, "\"\xff\""),
 		"exit code":        answer(`{"status":"exit","code":256}`, ""),
 		"error frame":      wasm.Frame{Code: 1, Head: []byte(`{"type":"ValueError","message":"no"}`)}.Append(nil),
 		"bad error frame":  wasm.Frame{Code: 1, Head: []byte(`x`)}.Append(nil),

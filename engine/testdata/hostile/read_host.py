@@ -12,7 +12,6 @@ for path in (
     "/proc/cpuinfo",
     "/sys/kernel",
     "/dev/mem",
-    "/dev/zero",
     "/root",
     "/home",
     "../etc/passwd",

@@ -43,10 +43,10 @@ const (
 
 // guest holds the indices that its functions refer to.
 type guest struct {
-	m                                         *Module
-	call, recv, exit, random, write, yield    uint32
-	gi, gl, gd, gf                            uint32
-	reserve, status, interrupt, untimed, deep uint32
+	m                                      *Module
+	call, recv, exit, random, write, yield uint32
+	gi, gl, gd, gf                         uint32
+	reserve, status, interrupt, deep       uint32
 }
 
 func build(o *Options) *Module {
@@ -79,7 +79,7 @@ func build(o *Options) *Module {
 	if o.Omit != "memory" {
 		m.Export("memory", KindMemory, 0)
 	}
-	m.Export("mayfly_untimed_spin", KindFunc, g.untimed)
+	m.Export("mayfly_reserved", KindFunc, g.status) // the host drops it
 	export("_initialize", ":", "", add(code(), startFlag, 1))
 	export("guest_abi", ":i", "", code().I32(o.ABI))
 	export("guest_control", ":i", "", code().I32(o.Control))
@@ -142,9 +142,6 @@ func (g *guest) helpers() {
 	put(c, Control, func(c *Code) { c.I32(0) })
 	put(c, Breaker, func(c *Code) { c.I32(1) })
 	g.interrupt = g.m.Func("ii:l", "", answer(c, out, 12))
-
-	c = code().Loop(Void).Get(0).I32(1).Op(opSub).Tee(0).Op(opBrIf, 0).End()
-	g.untimed = g.m.Func("i:", "", c)
 
 	deep := g.m.NextFunc()
 	c = code().Get(0).I32(0xfff).Raw(0x71).Mem(opLoad8, 0).Get(0).I32(1).Op(opAdd).Call(deep).Op(opAdd)

@@ -11,27 +11,26 @@ type Op uint32
 
 // Operations of the guest.
 const (
-	Echo        Op = iota // answers the body
-	Count                 // (delta): adds to a word of memory and to a global of each type; answers like State
-	Status                // answers a State
-	Spin                  // runs for ever
-	SpinUntil             // runs until the interrupt word is set; answers an Interrupt and clears it
-	SpinN                 // (n): a loop of n iterations
-	SpinUntimed           // (n): the same in a function that is not instrumented
-	Grow                  // (pages): answers the result of memory.grow and memory.size
-	Fill                  // (address, value, length)
-	Copy                  // (destination, source, length)
-	Trap                  // unreachable
-	Recurse               // recursion without end
-	Exit                  // (code): proc_exit
-	HostCall              // (pointer, length, delta, payload...): see HostCallBody
-	Answer                // (low, high): the result of guest_call as it is
-	Random                // answers 16 bytes of random_get
-	Write                 // (fd, bytes...): answers errno and length of fd_write
-	Poke                  // (address, value)
-	Touch                 // (address, length, value): a byte in each 4 KiB
-	Load                  // (address): answers a word
-	Yield                 // sched_yield; answers an Interrupt and clears it
+	Echo      Op = iota // answers the body
+	Count               // (delta): adds to a word of memory and to a global of each type; answers like State
+	Status              // answers a State
+	Spin                // runs for ever
+	SpinUntil           // runs until the interrupt word is set; answers an Interrupt and clears it
+	SpinN               // (n): a loop of n iterations
+	Grow                // (pages): answers the result of memory.grow and memory.size
+	Fill                // (address, value, length)
+	Copy                // (destination, source, length)
+	Trap                // unreachable
+	Recurse             // recursion without end
+	Exit                // (code): proc_exit
+	HostCall            // (pointer, length, delta, payload...): see HostCallBody
+	Answer              // (low, high): the result of guest_call as it is
+	Random              // answers 16 bytes of random_get
+	Write               // (fd, bytes...): answers errno and length of fd_write
+	Poke                // (address, value)
+	Touch               // (address, length, value): a byte in each 4 KiB
+	Load                // (address): answers a word
+	Yield               // sched_yield; answers an Interrupt and clears it
 	numOps
 )
 

@@ -15,7 +15,6 @@ func (g *guest) ops() []uint32 {
 	def(SpinUntil, "", c.Get(0).Get(1).Call(g.interrupt))
 	c = arg(code(), 0).Set(2).Loop(Void).Get(2).I32(1).Op(opSub).Tee(2).Op(opBrIf, 0).End()
 	def(SpinN, "i", empty(c))
-	def(SpinUntimed, "", empty(arg(code(), 0).Call(g.untimed)))
 	c = code()
 	put(c, out, func(c *Code) { arg(c, 0).Op(opGrow, 0) })
 	put(c, out+4, func(c *Code) { c.Op(opSize, 0) })

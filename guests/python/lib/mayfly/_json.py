@@ -10,14 +10,19 @@ def _refuse(value):
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-_encode = c_make_encoder({}, _refuse, encode_basestring, None, ": ", ", ", False, False, False)
+_markers = {}  # the containers that are being encoded, to find circles
+_encode = c_make_encoder(_markers, _refuse, encode_basestring, None, ": ", ", ", False, False, False)
 _scan = JSONDecoder().scan_once
 _str = str
 
 
 def encode(value):
     """Returns value as text. Raises TypeError or ValueError when it is not JSON, circular or has a NaN."""
-    return _join(_encode(value, 0))
+    try:
+        return _join(_encode(value, 0))
+    except BaseException:
+        _markers.clear()  # an encoder that fails leaves its containers there
+        raise
 
 
 def decode(data):
