@@ -1,7 +1,7 @@
 # expect: ok
-# Symbolic links to very deep places, one to the next: a single call to follow them must not take long.
+# Symbolic links to very deep places, one to the next: a single call that nothing interrupts must not follow them all.
+import errno
 import os
-import time
 
 path = "/tmp"
 for _ in range(1000):
@@ -9,12 +9,9 @@ for _ in range(1000):
     os.mkdir(path)
 for i in range(39):
     os.symlink(f"{path}/l{i + 1}", f"{path}/l{i}")
-start = time.monotonic()
 try:
     os.stat(f"{path}/l0")
 except OSError as err:
-    print(err.errno)
+    assert err.errno in (errno.ELOOP, errno.ENAMETOOLONG), err
 else:
     raise AssertionError("there is no file at the end")
-print(time.monotonic() - start)
-assert time.monotonic() - start < 0.5
