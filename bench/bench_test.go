@@ -4,30 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mayfly-run/mayfly/engine"
 	"github.com/mayfly-run/mayfly/guests/python"
+	"github.com/mayfly-run/mayfly/internal/testcache"
 )
-
-// testCache is the cache of this package's tests: MAYFLY_CACHE, else one that stays for the next run.
-func testCache(tb testing.TB) string {
-	if dir := os.Getenv("MAYFLY_CACHE"); dir != "" {
-		return dir
-	}
-	base, err := os.UserCacheDir()
-	if err != nil {
-		tb.Skipf("no place for compiled guests: %v", err)
-	}
-	return filepath.Join(base, "mayfly-test")
-}
 
 func openEngine(tb testing.TB) *engine.Engine {
 	tb.Helper()
-	e, err := engine.New(tb.Context(), &engine.Options{Guests: []engine.Guest{python.New()}, CacheDir: testCache(tb)})
+	e, err := engine.New(tb.Context(), &engine.Options{Guests: []engine.Guest{python.New()}, CacheDir: testcache.Dir()})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -140,7 +128,7 @@ func TestStartup(t *testing.T) {
 	}
 	var steps []string
 	r, err := Startup(t.Context(), &StartupOptions{
-		Quick: true, Forks: 5, Sessions: 20, CacheDir: testCache(t), Mayfly: "test", Wazero: "v0",
+		Quick: true, Forks: 5, Sessions: 20, CacheDir: testcache.Dir(), Mayfly: "test", Wazero: "v0",
 		Progress: func(s string) { steps = append(steps, s) },
 	})
 	if err != nil {
@@ -195,7 +183,7 @@ func TestStartup(t *testing.T) {
 func TestStartupCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Startup(ctx, &StartupOptions{Quick: true, CacheDir: testCache(t)}); err == nil {
+	if _, err := Startup(ctx, &StartupOptions{Quick: true, CacheDir: testcache.Dir()}); err == nil {
 		t.Error("no error")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -13,22 +12,15 @@ import (
 
 	"github.com/mayfly-run/mayfly/engine"
 	"github.com/mayfly-run/mayfly/guests/python"
+	"github.com/mayfly-run/mayfly/internal/testcache"
 )
 
 // shared is the engine of tests that need nothing special; compiling a guest anew takes ten seconds.
 var shared = sync.OnceValues(func() (*engine.Engine, error) { return engine.New(context.Background(), options()) })
 
-// options are those of all test engines. The cache outlives the test process.
+// options are those of all test engines.
 func options() *engine.Options {
-	dir := os.Getenv("MAYFLY_CACHE")
-	if dir == "" {
-		base, err := os.UserCacheDir()
-		if err != nil {
-			base = os.TempDir()
-		}
-		dir = filepath.Join(base, "mayfly-test")
-	}
-	return &engine.Options{Guests: []engine.Guest{python.New()}, CacheDir: dir, MaxQueue: 10_000}
+	return &engine.Options{Guests: []engine.Guest{python.New()}, CacheDir: testcache.Dir(), MaxQueue: 10_000}
 }
 
 func TestMain(m *testing.M) {

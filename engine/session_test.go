@@ -117,11 +117,12 @@ func TestRestoredAfterKill(t *testing.T) {
 func TestTraceback(t *testing.T) {
 	s := newSession(t, nil)
 	exec(t, s, "import json\ndef load(text):\n    return json.loads(text)")
+	exec(t, s, "1") // another source in between
 	r := exec(t, s, "load('{')")
 	if r.Status != engine.StatusError || r.Error.Type != "json.decoder.JSONDecodeError" || r.Error.Line != 3 {
 		t.Fatalf("%s at line %d", describe(r), r.Error.Line)
 	}
-	for _, part := range []string{"load('{')", "return json.loads(text)", `File "<step 2>", line 1`} {
+	for _, part := range []string{"load('{')", "return json.loads(text)", `File "<step 3>", line 1`} {
 		if !strings.Contains(r.Error.Traceback, part) {
 			t.Errorf("no %q in\n%s", part, r.Error.Traceback)
 		}

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/mayfly-run/mayfly/internal/testcache"
 )
 
 var update = flag.Bool("update", false, "write what commands print into the scripts' golden files")
@@ -49,19 +51,6 @@ func exits(args []string) int {
 	return 0
 }
 
-// testCache is the cache that all tests of this package share: MAYFLY_CACHE, else one that stays for the next run.
-func testCache(t *testing.T) string {
-	t.Helper()
-	if dir := os.Getenv("MAYFLY_CACHE"); dir != "" {
-		return dir
-	}
-	base, err := os.UserCacheDir()
-	if err != nil {
-		t.Skipf("no place for compiled guests: %v", err)
-	}
-	return filepath.Join(base, "mayfly-test")
-}
-
 // warmCache compiles the guest once, so that tests do not do it all at the same time.
 func warmCache(t *testing.T) {
 	t.Helper()
@@ -74,12 +63,12 @@ func warmCache(t *testing.T) {
 // mayfly returns the command, with the tests' cache.
 func mayfly(t *testing.T, args ...string) *exec.Cmd {
 	c := exec.CommandContext(t.Context(), "mayfly", args...)
-	c.Env = append(os.Environ(), "MAYFLY_CACHE="+testCache(t))
+	c.Env = append(os.Environ(), "MAYFLY_CACHE="+testcache.Dir())
 	return c
 }
 
 func TestScripts(t *testing.T) {
-	cache := testCache(t)
+	cache := testcache.Dir()
 	warmCache(t)
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),

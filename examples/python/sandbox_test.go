@@ -3,24 +3,16 @@ package python
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/mayfly-run/mayfly/engine"
 	"github.com/mayfly-run/mayfly/guests/python"
+	"github.com/mayfly-run/mayfly/internal/testcache"
 )
 
 // TestSandbox runs every program in a sandbox and compares with what native Python printed.
 func TestSandbox(t *testing.T) {
-	cache := os.Getenv("MAYFLY_CACHE")
-	if cache == "" {
-		base, err := os.UserCacheDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cache = filepath.Join(base, "mayfly-test")
-	}
-	e, err := engine.New(t.Context(), &engine.Options{Guests: []engine.Guest{python.New()}, CacheDir: cache})
+	e, err := engine.New(t.Context(), &engine.Options{Guests: []engine.Guest{python.New()}, CacheDir: testcache.Dir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package cpythontest
 import (
 	"context"
 	"flag"
-	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/mayfly-run/mayfly/engine"
 	"github.com/mayfly-run/mayfly/guests/python"
 	"github.com/mayfly-run/mayfly/internal/nativepython"
+	"github.com/mayfly-run/mayfly/internal/testcache"
 )
 
 var (
@@ -34,15 +34,7 @@ func TestGuest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped: takes minutes")
 	}
-	cache := os.Getenv("MAYFLY_CACHE")
-	if cache == "" {
-		base, err := os.UserCacheDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cache = filepath.Join(base, "mayfly-test")
-	}
-	e, err := engine.New(t.Context(), &engine.Options{Guests: []engine.Guest{python.New()}, CacheDir: cache})
+	e, err := engine.New(t.Context(), &engine.Options{Guests: []engine.Guest{python.New()}, CacheDir: testcache.Dir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,13 +26,15 @@ _urandom = os.urandom
 _ALLOW_TOP_LEVEL_AWAIT = 0x2000
 _CO_COROUTINE = 0x80
 _DEFAULT_RECURSION_LIMIT = 1000
-_MAX_SOURCES = 100
+_MAX_SOURCES = 500
 _WORKSPACE = "/workspace"
 _DEFAULT_ENV = {"HOME": _WORKSPACE}
 
 _OK = b'{"status":"ok"}'
 
+_current = None  # the program whose source is forgotten when the next one comes
 _remembered = collections.deque()
+_CodeType = types.CodeType
 
 
 def _frame(head, body=b""):
@@ -72,9 +74,22 @@ def _prepare(head):
 
 
 def _remember(filename, source):
-    """Lets tracebacks and inspect find the source, which is in no file. The oldest sources are forgotten."""
+    """Lets tracebacks and inspect find the source, which is in no file."""
+    global _current
+    linecache.cache.pop(_current, None)
+    _current = filename
     text = source.decode("utf-8", "replace")
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+
+
+def _defines(code):
+    return _CodeType in map(type, code.co_consts)
+
+
+def _keep(filename):
+    """Keeps a source beyond its program, which has defined functions. The oldest are forgotten."""
+    global _current
+    _current = None
     _remembered.append(filename)
     if len(_remembered) > _MAX_SOURCES:
         linecache.cache.pop(_remembered.popleft(), None)
@@ -108,6 +123,8 @@ def _execute(head, source):
             code, last, name = _compile(source, filename, _ALLOW_TOP_LEVEL_AWAIT)
         finally:
             _remember(filename, source)
+        if _defines(code) or (last is not None and _defines(last)):
+            _keep(filename)
         _run(code, namespace)
         if last is not None:
             value, has_value = _run(last, namespace), True
@@ -215,6 +232,7 @@ def warm_up():
     # Until the adaptive interpreter has specialised the code: it counts in the code itself, and so makes pages private.
     for source in sources * 20:
         execute({"filename": "<warm-up>", "result": True, "reseed": True, "argv": ["x"], "env": {}}, source)
+    _remember("<none>", b"")
     linecache.cache.pop("<warm-up>", None)
     _remembered.clear()
     _modules.pop("__main__", None)
