@@ -164,17 +164,11 @@ func (im *Image) writeCache(module []byte) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	var spans []span
+	mem := im.base.view
+	spans := nonZero(mem)
 	var pages []byte
-	err = im.base.each(func(mem []byte) error {
-		spans = nonZero(mem)
-		for _, sp := range spans {
-			pages = append(pages, mem[sp.Off:sp.Off+sp.Len]...)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
+	for _, sp := range spans {
+		pages = append(pages, mem[sp.Off:sp.Off+sp.Len]...)
 	}
 	state, err := json.Marshal(cachedImage{
 		Size: im.base.size, Spans: spans, Hot: im.hot, Read: im.read, Globals: im.globalNames, Values: im.globals,

@@ -50,7 +50,7 @@ func (c *Checkpoint) take() error {
 	if err := s.find(m); err != nil {
 		return err
 	}
-	if s.changed() > layerThreshold {
+	if bytesIn(s.spans) > layerThreshold {
 		layered, err := m.region.commit(s.spans, len(m.buf))
 		if err != nil {
 			return fmt.Errorf("move changed pages into a layer: %w", err)

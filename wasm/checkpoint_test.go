@@ -1,6 +1,7 @@
 package wasm_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -90,6 +91,41 @@ func TestTrim(t *testing.T) {
 			b.rollback(c)
 			b.wantCount(2, tg.Pages+256)
 		})
+	}
+}
+
+// TestReuse: a memory that is used again shows nothing of what it was used for before.
+func TestReuse(t *testing.T) {
+	rt, err := wasm.NewRuntime(t.Context(), &wasm.RuntimeOptions{CacheDir: wasm.CacheOff, ReadyMemories: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close(t.Context())
+	g := newGuest(nil)
+	g.Warm = func(ctx context.Context, im *wasm.Image, m *wasm.Memory) error {
+		_, _, err := im.Call(ctx, m, tg.Request(tg.Count, 1), nil)
+		return err
+	}
+	im, err := rt.Image(t.Context(), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		m, err := im.NewMemory(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &box{t: t, im: im, m: m}
+		b.wantCount(0, tg.Pages)
+		b.call(tg.Grow, 16)
+		for addr := uint32(tg.Pages * pageSize); addr < (tg.Pages+16)*pageSize; addr += pageSize {
+			b.wantByte(addr, 0)
+		}
+		b.call(tg.Touch, tg.Pages*pageSize, 16*pageSize, 9)
+		b.count(5)
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -50,11 +50,7 @@ func (im *Image) FromCache() bool { return im.fromCache }
 
 // HotBytes returns how much memory a typical first call changes; so much is prepared ahead in ready memories.
 func (im *Image) HotBytes() int64 {
-	n := 0
-	for _, s := range im.hot {
-		n += s.Len
-	}
-	return int64(n)
+	return int64(bytesIn(im.hot))
 }
 
 // Key identifies the image: guest, compiler and boot program. Snapshots fit only images of the same key.

@@ -74,11 +74,16 @@ func (im *Image) newMemory(limit int) (*Memory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fork memory: %w", err)
 	}
+	return im.memoryOn(rg, limit), nil
+}
+
+// memoryOn returns a memory whose region shows the image.
+func (im *Image) memoryOn(rg *region, limit int) *Memory {
 	m := &Memory{im: im, region: rg, limit: limit, fresh: true}
 	m.globals = append(m.globals, im.globals...)
 	m.buf = rg.bytes(im.base.size)
 	m.peak = len(m.buf)
-	return m, nil
+	return m
 }
 
 // Size returns the bytes that the guest's memory has now.
@@ -96,6 +101,10 @@ func (m *Memory) Close() error {
 		return nil
 	}
 	m.closed = true
+	if m.im.ready.reuse(m) {
+		m.buf, m.region = nil, nil
+		return nil
+	}
 	m.buf = nil
 	return m.im.ready.bury(m.region)
 }

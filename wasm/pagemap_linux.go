@@ -52,15 +52,15 @@ func (r *region) dirty(spans []span, n int) ([]span, error) {
 
 // compare is for systems without a page map, such as gVisor or a chroot without /proc. It reads the whole memory.
 func (r *region) compare(spans []span, n int) ([]span, error) {
-	b := r.base
-	if r.layered() {
-		b = &base{fd: r.layer, size: n}
+	mem := unsafe.Slice((*byte)(r.pointer()), n)
+	if !r.layered() {
+		return compareSpans(spans, mem, r.base.view, bytes.Equal), nil
 	}
-	err := b.each(func(view []byte) error {
-		spans = compareSpans(spans, unsafe.Slice((*byte)(r.pointer()), n), view, bytes.Equal)
-		return nil
-	})
-	return spans, err
+	view, err := unix.Mmap(r.layer, 0, n, unix.PROT_READ, unix.MAP_PRIVATE)
+	if err != nil {
+		return nil, err
+	}
+	return compareSpans(spans, mem, view, bytes.Equal), unix.Munmap(view)
 }
 
 var scanBuffers = sync.Pool{New: func() any { return new([256]pageRegion) }}

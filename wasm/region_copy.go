@@ -29,9 +29,6 @@ func newBaseFromSpans(size int, spans []span, pages []byte) (*base, error) {
 	return b, nil
 }
 
-// each calls f with the bytes of the base.
-func (b *base) each(f func(mem []byte) error) error { return f(b.view) }
-
 func (b *base) close() error { b.view = nil; return nil }
 
 // region is a copy on the Go heap.
@@ -83,3 +80,6 @@ func (r *region) populate(_, _ []span) error { return nil }
 func (r *region) mapped(int) []span { return nil }
 
 func (r *region) free() error { r.buf = nil; return nil }
+
+// revert is not worth it here.
+func (r *region) revert([]span) error { return errNoRevert }

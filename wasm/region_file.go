@@ -60,9 +60,6 @@ func makeBase(size int, spans []span, next func(i int) []byte) (*base, error) {
 	return b, nil
 }
 
-// each calls f with the bytes of the base.
-func (b *base) each(f func(mem []byte) error) error { return f(b.view) }
-
 func (b *base) close() error { return errors.Join(unix.Munmap(b.view), b.file.Close()) }
 
 // region is a reserved range of addresses: the image mapped privately at its start, anonymous memory behind it.
@@ -149,3 +146,6 @@ func (r *region) free() error {
 
 // mapped is not known here.
 func (r *region) mapped(int) []span { return nil }
+
+// revert is not worth it here.
+func (r *region) revert([]span) error { return errNoRevert }

@@ -20,6 +20,7 @@ var osPage = os.Getpagesize()
 type base struct {
 	fd   int
 	size int
+	view []byte // the whole, read-only
 }
 
 // newBase copies mem into a memfd. Pages of zeros stay holes.
@@ -43,8 +44,12 @@ func makeBase(size int, spans []span, rest func(i, off int) []byte) (*base, erro
 		return nil, fmt.Errorf("memfd_create: %w", err)
 	}
 	b := &base{fd: fd, size: size}
-	if err := b.fill(spans, rest); err != nil {
-		return nil, errors.Join(err, unix.Close(fd))
+	err = b.fill(spans, rest)
+	if err == nil {
+		b.view, err = unix.Mmap(fd, 0, size, unix.PROT_READ, unix.MAP_PRIVATE)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("image: %w", err), unix.Close(fd))
 	}
 	return b, nil
 }
@@ -69,16 +74,7 @@ func (b *base) fill(spans []span, rest func(i, off int) []byte) error {
 	return nil
 }
 
-// each calls f with the bytes of the base, which are only there during the call.
-func (b *base) each(f func(mem []byte) error) error {
-	mem, err := unix.Mmap(b.fd, 0, b.size, unix.PROT_READ, unix.MAP_PRIVATE)
-	if err != nil {
-		return fmt.Errorf("map image: %w", err)
-	}
-	return errors.Join(f(mem), unix.Munmap(mem))
-}
-
-func (b *base) close() error { return unix.Close(b.fd) }
+func (b *base) close() error { return errors.Join(unix.Munmap(b.view), unix.Close(b.fd)) }
 
 // region is a reserved range of addresses: the image mapped privately at its start, anonymous memory behind it.
 // It takes two kernel mappings (vm.max_map_count allows some 32,000 regions by default).
@@ -183,5 +179,26 @@ func (r *region) populate(read, written []span) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// revert makes the spans, which hold all that was changed, what they are in the image again. Unlike reset it keeps their
+// pages, in memory and in the processor's caches, for somebody who will change them again.
+func (r *region) revert(spans []span) error {
+	mem := r.bytes(r.high)
+	for _, sp := range spans {
+		if end := sp.Off + sp.Len; end > r.base.size {
+			// What lies behind the image is zero, and costs nothing when it is gone.
+			from := max(sp.Off, r.base.size)
+			last := spans[len(spans)-1]
+			if err := r.advise(from, last.Off+last.Len-from, unix.MADV_DONTNEED); err != nil {
+				return err
+			}
+			copy(mem[sp.Off:from], r.base.view[min(sp.Off, from):from])
+			break
+		}
+		copy(mem[sp.Off:sp.Off+sp.Len], r.base.view[sp.Off:])
+	}
+	r.high = 0
 	return nil
 }

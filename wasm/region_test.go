@@ -2,6 +2,7 @@ package wasm
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"testing"
 )
@@ -64,13 +65,8 @@ func covered(t *testing.T, spans []span, offsets ...int) {
 
 func TestRegion(t *testing.T) {
 	base, mem := testBase(t)
-	if err := base.each(func(b []byte) error {
-		if !bytes.Equal(b, mem) {
-			t.Error("the base is not what it was made of")
-		}
-		return nil
-	}); err != nil {
-		t.Error(err)
+	if !bytes.Equal(base.view, mem) {
+		t.Error("the base is not what it was made of")
 	}
 	const max = 24 * pageSize
 	a, other := testRegion(t, base, max), testRegion(t, base, max)
@@ -138,13 +134,8 @@ func TestBaseFromSpans(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.close()
-	if err := b.each(func(got []byte) error {
-		if !bytes.Equal(got, mem) {
-			t.Error("contents differ")
-		}
-		return nil
-	}); err != nil {
-		t.Error(err)
+	if !bytes.Equal(b.view, mem) {
+		t.Error("contents differ")
 	}
 }
 
@@ -189,5 +180,40 @@ func TestSpans(t *testing.T) {
 	want := []span{{osPage, osPage}, {3 * osPage, osPage}, {7 * osPage, osPage}}
 	if got := compareSpans(nil, mem, view, bytes.Equal); !slices.Equal(got, want) {
 		t.Errorf("differences %v", got)
+	}
+}
+
+// TestRevert undoes changes in the image, across its end and behind it.
+func TestRevert(t *testing.T) {
+	mem := make([]byte, 8*pageSize)
+	for i := range mem {
+		mem[i] = byte(i * 7)
+	}
+	b, err := newBase(mem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.close()
+	r := testRegion(t, b, 16*pageSize)
+	for _, n := range []int{8 * pageSize, 16 * pageSize} {
+		buf := r.bytes(n)
+		for _, off := range []int{0, 3 * pageSize, 8*pageSize - 1, 8 * pageSize, 9*pageSize + 5, 16*pageSize - 1} {
+			if off < n {
+				buf[off]++
+			}
+		}
+		changed, err := r.dirty(nil, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.revert(changed); errors.Is(err, errNoRevert) {
+			t.Skip(err)
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		buf = r.bytes(16 * pageSize)
+		if !bytes.Equal(buf[:len(mem)], mem) || !isZero(buf[len(mem):]) {
+			t.Errorf("%d bytes: not reverted", n)
+		}
 	}
 }

@@ -44,14 +44,6 @@ func (s *Snapshot) find(m *Memory) (err error) {
 	return nil
 }
 
-// changed is the number of bytes in spans.
-func (s *Snapshot) changed() (n int) {
-	for _, sp := range s.spans {
-		n += sp.Len
-	}
-	return n
-}
-
 func (s *Snapshot) copy(m *Memory) {
 	for _, sp := range s.spans {
 		s.data = append(s.data, m.buf[sp.Off:sp.Off+sp.Len]...)
@@ -72,13 +64,7 @@ func (m *Memory) Snapshot() (*Snapshot, error) {
 	}
 	if m.region.layered() {
 		// The page tables only know what changed since the layer was made.
-		err := m.im.base.each(func(image []byte) error {
-			s.spans = compareSpans(s.spans, m.buf, image, bytes.Equal)
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
+		s.spans = compareSpans(s.spans, m.buf, m.im.base.view, bytes.Equal)
 	} else if err := s.find(m); err != nil {
 		return nil, err
 	}

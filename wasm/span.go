@@ -1,6 +1,9 @@
 package wasm
 
-import "unsafe"
+import (
+	"errors"
+	"unsafe"
+)
 
 // addSpan appends a span, or makes the last one longer.
 func addSpan(s []span, off, n int) []span {
@@ -46,3 +49,14 @@ func compareSpans(spans []span, mem, view []byte, equal func(a, b []byte) bool) 
 	}
 	return spans
 }
+
+// bytesIn adds up the lengths of spans.
+func bytesIn(spans []span) (n int) {
+	for _, sp := range spans {
+		n += sp.Len
+	}
+	return n
+}
+
+// errNoRevert is returned by builds that unmap every region.
+var errNoRevert = errors.New("regions are not reverted")
