@@ -73,11 +73,11 @@ func (r *Report) WriteText(out io.Writer) error {
 			fmt.Fprintf(w, "%s\t%s\t\t%s\t%s\n", name, number(*x), unit, fmt.Sprintf(how, args...))
 		}
 	}
-	two("fork, 1+1, release", &r.ForkFirstResultUS, "µs", "new session, execution, close; %d times, %v apart", o.Forks, pause)
+	two("fork, 1+1, release", &r.ForkFirstResultUS, "µs", "new session, execution, close; %d times", o.Forks)
 	two("warm execution of 1+1", &r.WarmExecUS, "µs", "in one session; %d times", o.Forks)
 	two("process start to exit", r.ProcessStartMS, "ms", "mayfly run -c 1+1, warm cache; %d processes", o.Processes)
 	one("first-ever run", r.FirstRunMS, "ms", "the same with an empty cache; once")
-	one("forks", r.ForksPerCPUSecond, "per s", "the first line without pauses, per second of CPU time (user and system)")
+	one("forks", r.ForksPerCPUSecond, "per s", "the first line, per second of CPU time (user and system)")
 	one("private memory, idle fork", r.PrivateKiBPerIdleSession, "KiB", "nothing ran in it; mean of %d", o.Sessions)
 	one("private memory, used session", r.PrivateKiBPerUsedSession, "KiB", "after x = 1 + 1; mean of %d", o.Sessions)
 	one("memory, 1000 used sessions", r.PSSMiB1000Sessions, "MiB", "PSS of this process, each page counted once; %d sessions", o.Sessions)

@@ -43,10 +43,6 @@ type StartupOptions struct {
 	EngineProgress func(engine.Progress)
 }
 
-// pause lies between two samples of a fork, for the engine's pool of ready sandboxes to be filled again, as it would be
-// between the requests of a server that is not overloaded.
-const pause = 2 * time.Millisecond
-
 var onePlusOne = engine.Request{Code: "1+1"}
 
 // run is a benchmark in progress.
@@ -141,8 +137,8 @@ func forkOnce(ctx context.Context, e *engine.Engine) error {
 	return errors.Join(check(r, err, "2"), s.Close())
 }
 
-// repeat times n calls of f, with a pause after each.
-func repeat(ctx context.Context, n int, pause time.Duration, f func() error) ([]time.Duration, error) {
+// repeat times n calls of f.
+func repeat(ctx context.Context, n int, f func() error) ([]time.Duration, error) {
 	d := make([]time.Duration, 0, n)
 	for range n {
 		start := time.Now()
@@ -153,7 +149,6 @@ func repeat(ctx context.Context, n int, pause time.Duration, f func() error) ([]
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		time.Sleep(pause)
 	}
 	return d, nil
 }
@@ -162,10 +157,10 @@ func repeat(ctx context.Context, n int, pause time.Duration, f func() error) ([]
 func (b *run) measureForks(ctx context.Context, e *engine.Engine) error {
 	b.progress("fork, 1+1, release: %d times", b.opts.Forks)
 	f := func() error { return forkOnce(ctx, e) }
-	if _, err := repeat(ctx, 10, pause, f); err != nil {
+	if _, err := repeat(ctx, 10, f); err != nil {
 		return err
 	}
-	d, err := repeat(ctx, b.opts.Forks, pause, f)
+	d, err := repeat(ctx, b.opts.Forks, f)
 	b.report.ForkFirstResultUS = quantiles(d, time.Microsecond)
 	return err
 }
@@ -182,10 +177,10 @@ func (b *run) measureWarm(ctx context.Context, e *engine.Engine) error {
 		r, err := s.Exec(ctx, onePlusOne)
 		return check(r, err, "2")
 	}
-	if _, err := repeat(ctx, 20, 0, f); err != nil {
+	if _, err := repeat(ctx, 20, f); err != nil {
 		return err
 	}
-	d, err := repeat(ctx, b.opts.Forks, 0, f)
+	d, err := repeat(ctx, b.opts.Forks, f)
 	b.report.WarmExecUS = quantiles(d, time.Microsecond)
 	return err
 }
@@ -220,10 +215,10 @@ func (b *run) measureProcesses(ctx context.Context) error {
 	}
 	b.progress("process start: %d processes", b.opts.Processes)
 	f := func() error { return b.process(ctx, b.opts.CacheDir) }
-	if _, err := repeat(ctx, 1, 0, f); err != nil { // brings the files into the page cache
+	if _, err := repeat(ctx, 1, f); err != nil { // brings the files into the page cache
 		return err
 	}
-	d, err := repeat(ctx, b.opts.Processes, 0, f)
+	d, err := repeat(ctx, b.opts.Processes, f)
 	b.report.ProcessStartMS = new(quantiles(d, time.Millisecond))
 	return err
 }

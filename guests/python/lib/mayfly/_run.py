@@ -1,6 +1,7 @@
 """Runs a piece of code as the module __main__ and reports what came of it."""
 
 import _mayfly
+import _random
 import builtins
 import collections
 import gc
@@ -22,6 +23,7 @@ _settrace, _setprofile = sys.settrace, sys.setprofile
 _setrecursionlimit, _getrecursionlimit = sys.setrecursionlimit, sys.getrecursionlimit
 _modules = sys.modules
 _urandom = os.urandom
+_seed = _random.Random.seed  # random.seed wraps it in much that a fork would have to touch
 
 _ALLOW_TOP_LEVEL_AWAIT = 0x2000
 _CO_COROUTINE = 0x80
@@ -55,7 +57,8 @@ def _main():
 
 def _reseed():
     """Forks share their template's random state; uuid, secrets and os.urandom ask the host and need nothing."""
-    random.seed(int.from_bytes(_urandom(32), "little"))
+    _seed(random._inst, int.from_bytes(_urandom(32), "little"))
+    random._inst.gauss_next = None
     if logging := _modules.get("logging"):
         logging._startTime = time.time_ns()
 
