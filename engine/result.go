@@ -103,6 +103,7 @@ type FileChange struct {
 
 // Usage is what an execution took.
 type Usage struct {
+	// WallMS is the time of the execution itself; waiting, loading a guest and forking come before.
 	WallMS float64 `json:"wall_ms"`
 	// CPUTicks is a measure of computing that does not depend on the machine, a tick being at most about a millisecond.
 	CPUTicks        uint64  `json:"cpu_ticks"`

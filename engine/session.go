@@ -80,7 +80,7 @@ func (s *Session) Exec(ctx context.Context, r Request) (*Result, error) {
 		return notStarted(&r, arrived, err), err
 	}
 	defer s.begin(nil)
-	return s.run(ctx, x, arrived)
+	return s.run(ctx, x, arrived, time.Since(arrived))
 }
 
 func queueError(err error) error {
@@ -135,17 +135,23 @@ func (s *Session) begin(cancel context.CancelFunc) bool {
 	return !s.closed
 }
 
-func (s *Session) run(ctx context.Context, x *Execution, arrived time.Time) (*Result, error) {
-	started := time.Now()
+func (s *Session) run(ctx context.Context, x *Execution, arrived time.Time, queued time.Duration) (*Result, error) {
 	var fork time.Duration
 	if s.box == nil {
+		// The first sandbox of a language waits for the guest to be loaded, which is not what a fork takes.
+		if err := s.e.Warm(ctx, s.spec.Language); err != nil {
+			err := openError(ctx, err)
+			return notStarted(&x.Request, arrived, err), err
+		}
+		start := time.Now()
 		box, err := s.e.exec.Open(ctx, s.spec)
 		if err != nil {
 			err := openError(ctx, err)
 			return notStarted(&x.Request, arrived, err), err
 		}
-		s.box, fork = box, time.Since(started)
+		s.box, fork = box, time.Since(start)
 	}
+	started := time.Now()
 	s.step++
 	x.Step = s.step
 	if x.Filename == "" {
@@ -167,7 +173,7 @@ func (s *Session) run(ctx context.Context, x *Execution, arrived time.Time) (*Re
 	}
 	s.fill(r, out)
 	s.rest()
-	r.Usage.QueueMS = milliseconds(started.Sub(arrived))
+	r.Usage.QueueMS = milliseconds(queued)
 	r.Usage.WallMS = milliseconds(time.Since(started))
 	r.Usage.ForkUS = float64(fork.Nanoseconds()) / 1000
 	return r, nil

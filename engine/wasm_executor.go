@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/mayfly-run/mayfly/engine/internal/guest"
 	"github.com/mayfly-run/mayfly/wasm"
@@ -14,6 +15,7 @@ import (
 type wasmExecutor struct {
 	rt     *wasm.Runtime
 	guests []Guest
+	loaded sync.Map // language to *wasm.Image
 }
 
 func newWasmExecutor(ctx context.Context, o *Options) (*wasmExecutor, error) {
@@ -39,8 +41,11 @@ func (w *wasmExecutor) Languages() []string {
 	return names
 }
 
-// image returns the loaded guest of a language.
+// image returns the guest of a language, loading it when it is first asked for.
 func (w *wasmExecutor) image(ctx context.Context, language string) (*wasm.Image, error) {
+	if im, ok := w.loaded.Load(language); ok {
+		return im.(*wasm.Image), nil
+	}
 	for _, g := range w.guests {
 		if g.Language() != language {
 			continue
@@ -50,9 +55,13 @@ func (w *wasmExecutor) image(ctx context.Context, language string) (*wasm.Image,
 		if err != nil {
 			return nil, err
 		}
-		return w.rt.Image(ctx, &wasm.Guest{
+		im, err := w.rt.Image(ctx, &wasm.Guest{
 			Name: language, ID: g.ID(), Module: g.Module, Boot: wasm.BootFrame(g.Boot()), FS: f.tree, Warm: warmUp,
 		})
+		if err == nil {
+			w.loaded.Store(language, im)
+		}
+		return im, err
 	}
 	return nil, fmt.Errorf("%w: language %q", ErrUnavailable, language)
 }
