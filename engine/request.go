@@ -11,7 +11,8 @@ type Request struct {
 	Code string
 	// Language is a guest's language. Default: the engine's first guest; in a session, the session's language.
 	Language string
-	// Filename is what tracebacks call the code. Default: "<step N>".
+	// Filename is what tracebacks call the code, and the program's __file__ and sys.argv[0]. Default: "<step N>", which is
+	// no __file__. The file need not exist in the sandbox.
 	Filename string
 	// Args are the program's arguments: sys.argv[1:].
 	Args []string

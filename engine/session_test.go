@@ -232,13 +232,13 @@ func TestOutputLimit(t *testing.T) {
 
 func TestArgsAndEnv(t *testing.T) {
 	r, err := testEngine(t).Run(t.Context(), engine.Request{
-		Code: "import os, sys\n[sys.argv, dict(os.environ), os.getcwd()]",
+		Code: "import os, sys\n[sys.argv, dict(os.environ), os.getcwd(), __file__]",
 		Args: []string{"-v", "file"}, Env: map[string]string{"KEY": "value"}, Filename: "prog.py",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := "[['prog.py', '-v', 'file'], {'HOME': '/workspace', 'KEY': 'value'}, '/workspace']"; r.ResultRepr != w {
+	if w := "[['prog.py', '-v', 'file'], {'HOME': '/workspace', 'KEY': 'value'}, '/workspace', 'prog.py']"; r.ResultRepr != w {
 		t.Errorf("%s, want %s", r.ResultRepr, w)
 	}
 }

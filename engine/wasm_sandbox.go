@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/mayfly-run/mayfly/engine/internal/guest"
 	"github.com/mayfly-run/mayfly/wasm"
@@ -66,8 +67,12 @@ func (s *wasmSandbox) Exec(ctx context.Context, x *Execution) (*Outcome, error) 
 }
 
 func (s *wasmSandbox) head(x *Execution) guest.ExecHead {
+	file := x.Filename
+	if strings.HasPrefix(file, "<") { // "<step 1>" and the like are no files
+		file = ""
+	}
 	return guest.ExecHead{
-		Filename: x.Filename, Argv: append([]string{x.Filename}, x.Args...), Env: x.Env,
+		Filename: x.Filename, File: file, Argv: append([]string{x.Filename}, x.Args...), Env: x.Env,
 		Reseed: s.reseed, Stdin: x.Stdin != nil, Result: !x.NoResult, Finish: s.spec.Ephemeral,
 	}
 }
