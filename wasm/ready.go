@@ -36,7 +36,8 @@ func (p *readyPool) start(im *Image, size int) {
 
 func (p *readyPool) refill(im *Image) {
 	defer close(p.stopped)
-	for first := true; ; first = false {
+	filled := false
+	for {
 		select {
 		case <-p.quit:
 			return
@@ -57,7 +58,8 @@ func (p *readyPool) refill(im *Image) {
 			p.free = append(p.free, m)
 			p.mu.Unlock()
 		}
-		if first {
+		if !filled {
+			filled = true
 			hugeCode(p.running)
 		}
 	}
