@@ -53,7 +53,9 @@ func FuzzRewrite(f *testing.F) {
 	})
 }
 
-// FuzzEquivalence runs random programs, as they are and rewritten.
+// FuzzEquivalence runs random programs, as they are and rewritten. A program that wazero's compiler gets wrong as it is,
+// against its interpreter, says nothing about the rewriter; testdata has one that v1.12.0 does (V8 sides with the
+// interpreter).
 func FuzzEquivalence(f *testing.F) {
 	for seed := range uint32(40) {
 		f.Add(bytes.Repeat(binary.LittleEndian.AppendUint32(nil, seed*2654435761), 1+int(seed)%5))
@@ -62,10 +64,14 @@ func FuzzEquivalence(f *testing.F) {
 		if len(program) > 256 {
 			return
 		}
-		x := newTrio(t, generate(program), &rewrite.Options{Interval: 3})
+		bin := generate(program)
+		if miscompiled(t, bin) {
+			t.Skip("wazero's compiler is wrong about the program as it is")
+		}
+		x := newTrio(t, bin, &rewrite.Options{Interval: 3})
 		x.seed()
 		ticks := -1
-		for _, arg := range []uint64{0, 1, 2*page - 1, 0xdeadbeef} {
+		for _, arg := range fuzzArgs {
 			if o := x.call("f", arg, arg<<33|arg); o.err != nil {
 				break // the memory after a trap is not defined
 			}
@@ -77,4 +83,23 @@ func FuzzEquivalence(f *testing.F) {
 			ticks = in.ticks
 		}
 	})
+}
+
+var fuzzArgs = []uint64{0, 1, 2*page - 1, 0xdeadbeef}
+
+// miscompiled compares wazero's engines with each other.
+func miscompiled(t *testing.T, bin []byte) bool {
+	a, b := instantiate(t, interpreter(), bin, nil), instantiate(t, compiler(), bin, nil)
+	a.seed()
+	b.seed()
+	for _, arg := range fuzzArgs {
+		want, got := a.call("f", arg, arg<<33|arg), b.call("f", arg, arg<<33|arg)
+		if want.err != nil {
+			return false
+		}
+		if want.diff(got) != "" {
+			return true
+		}
+	}
+	return false
 }

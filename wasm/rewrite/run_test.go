@@ -133,15 +133,16 @@ func (x *trio) check(what string, want outcome, f func(in *instance) outcome) {
 
 // seed fills all memories with the same pattern.
 func (x *trio) seed() {
-	fill := func(in *instance) {
-		b := in.memory()
-		for i := range b {
-			b[i] = byte(i*7 ^ i>>8 ^ i>>15)
-		}
-	}
-	fill(x.original)
+	x.original.seed()
 	for _, in := range x.others {
-		fill(in)
+		in.seed()
+	}
+}
+
+func (in *instance) seed() {
+	b := in.memory()
+	for i := range b {
+		b[i] = byte(i*7 ^ i>>8 ^ i>>15)
 	}
 }
 
