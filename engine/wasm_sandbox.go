@@ -118,7 +118,8 @@ func (o *Outcome) answer(a *guest.Answer, u wasm.Usage) {
 		switch {
 		case u.Interrupted == wasm.Cancelled:
 			o.set(StatusCancelled, ExitCancelled, "cancelled")
-		case u.Interrupted != wasm.NotInterrupted && e.Type == "TimeoutError":
+		case u.Interrupted != wasm.NotInterrupted:
+			// Whatever it died of then: the interrupt may have met it in the middle of something.
 			o.set(StatusTimeout, ExitTimeout, "timeout")
 			o.Error.Hint = timeHint
 		case e.Kind == "memory":
