@@ -194,7 +194,9 @@ func (r *region) revert(spans []span) error {
 			if err := r.advise(from, last.Off+last.Len-from, unix.MADV_DONTNEED); err != nil {
 				return err
 			}
-			copy(mem[sp.Off:from], r.base.view[min(sp.Off, from):from])
+			if from > sp.Off {
+				copy(mem[sp.Off:from], r.base.view[sp.Off:from])
+			}
 			break
 		}
 		copy(mem[sp.Off:sp.Off+sp.Len], r.base.view[sp.Off:])

@@ -195,12 +195,17 @@ func TestRevert(t *testing.T) {
 	}
 	defer b.close()
 	r := testRegion(t, b, 16*pageSize)
-	for _, n := range []int{8 * pageSize, 16 * pageSize} {
+	tests := [][]int{
+		{0, 3 * pageSize, 8*pageSize - 1},
+		{0, 3 * pageSize, 8*pageSize - 1, 8 * pageSize, 9*pageSize + 5, 16*pageSize - 1},
+		{0, 9*pageSize + 5},
+		{16*pageSize - 1},
+	}
+	for _, offsets := range tests {
+		n := max(8, offsets[len(offsets)-1]/pageSize+1) * pageSize
 		buf := r.bytes(n)
-		for _, off := range []int{0, 3 * pageSize, 8*pageSize - 1, 8 * pageSize, 9*pageSize + 5, 16*pageSize - 1} {
-			if off < n {
-				buf[off]++
-			}
+		for _, off := range offsets {
+			buf[off]++
 		}
 		changed, err := r.dirty(nil, n)
 		if err != nil {
@@ -213,7 +218,7 @@ func TestRevert(t *testing.T) {
 		}
 		buf = r.bytes(16 * pageSize)
 		if !bytes.Equal(buf[:len(mem)], mem) || !isZero(buf[len(mem):]) {
-			t.Errorf("%d bytes: not reverted", n)
+			t.Errorf("%v: not reverted", offsets)
 		}
 	}
 }
