@@ -3,6 +3,9 @@ package engine
 import (
 	"runtime"
 	"time"
+
+	"github.com/mayfly-run/mayfly/wasm"
+	"github.com/mayfly-run/mayfly/wasm/sched"
 )
 
 // Defaults of Options and Sandbox.
@@ -19,6 +22,11 @@ const (
 	DefaultWorkspace = 1 << 30
 	// DefaultFiles is the number of files and directories of a sandbox.
 	DefaultFiles = 100_000
+	// DefaultThreads is the number of threads that a program may have at once: each takes 1.5 MiB of its memory.
+	DefaultThreads = sched.DefaultMaxThreads
+	// DefaultStacks is what the host has for the stacks of a program's threads: one that recurses as deeply as Python
+	// lets it takes some ten MiB.
+	DefaultStacks = wasm.DefaultStacks
 	// DefaultResult is the size in bytes up to which a value is part of the result; larger ones are kept by the session
 	// and referred to.
 	DefaultResult = 64 << 10
@@ -27,6 +35,9 @@ const (
 	// DefaultQueue is the number of executions that may wait for their turn.
 	DefaultQueue = 256
 )
+
+// minStacks is the least that Sandbox.Stacks may be: a main thread needs as much for ordinary recursion.
+const minStacks = 8 << 20
 
 // defaultInFlight is the number of executions that run at once. More than the cores, since some of them wait.
 func defaultInFlight() int { return 2 * runtime.GOMAXPROCS(0) }

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 
+	"github.com/mayfly-run/mayfly/wasm"
 	"github.com/mayfly-run/mayfly/wasm/wasi"
 )
 
@@ -23,6 +24,10 @@ func Defaults() []Default {
 		{"code", mib(DefaultCode), "largest source; parsers need some hundred times as much memory"},
 		{"workspace", mib(DefaultWorkspace), "all files of a sandbox"},
 		{"files", fmt.Sprint(DefaultFiles), "number of files and directories of a sandbox"},
+		{"threads", fmt.Sprint(DefaultThreads), "of a program at once, the main thread included; each takes 1.5 MiB of its memory"},
+		{"stacks", mib(DefaultStacks), "of all threads together on the host; needed for deep recursion only"},
+		{"processes", fmt.Sprint(wasm.DefaultMaxForks), "that a program may have started at once; copies of its memory, together at most the memory limit"},
+		{"running processes", fmt.Sprint(cap(newForks())), "of all programs at once: twice the cores, since some wait; more wait for their turn"},
 		{"in-flight", fmt.Sprint(defaultInFlight()), "executions at once: twice the cores, since some wait"},
 		{"queue", fmt.Sprint(DefaultQueue), "executions that wait for a place; more are refused"},
 		{"open files", fmt.Sprint(wasi.DefaultMaxFiles), "descriptors of a sandbox"},

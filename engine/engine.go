@@ -106,6 +106,12 @@ func (e *Engine) newSession(sb Sandbox, ephemeral bool) (*Session, error) {
 	setDefault(&sb.Memory, DefaultMemory)
 	setDefault(&sb.Workspace, DefaultWorkspace)
 	setDefault(&sb.Files, DefaultFiles)
+	setDefault(&sb.Threads, DefaultThreads)
+	setDefault(&sb.Stacks, DefaultStacks)
+	if sb.Threads < 1 || sb.Stacks < minStacks {
+		return nil, requestError(fmt.Sprintf("at least 1 thread and %d MiB of stacks", minStacks>>20),
+			"sandbox of %d threads and %d bytes of stacks", sb.Threads, sb.Stacks)
+	}
 	s := &Session{e: e, id: newID("se"), turn: make(chan struct{}, 1), spec: Spec{Sandbox: sb, Ephemeral: ephemeral}}
 	e.mu.Lock()
 	defer e.mu.Unlock()

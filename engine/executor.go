@@ -54,5 +54,7 @@ type Outcome struct {
 	Error     *ExecError
 	Files     []FileChange
 	MoreFiles bool
-	Usage     Usage
+	// ThreadsEnded counts the threads that had to be ended with the execution.
+	ThreadsEnded int
+	Usage        Usage
 }

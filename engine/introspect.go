@@ -71,7 +71,7 @@ func (w *wasmExecutor) ask(ctx context.Context, language string, op uint32, body
 		return nil, err
 	}
 	defer m.Close()
-	p := wasi.NewProcess(&wasi.Options{Block: wasm.Block})
+	p := wasi.NewProcess(&wasi.Options{Block: wasm.Block, Shared: wasm.Shared})
 	defer p.Close()
 	req, err := guest.Request(op, struct{}{}, body)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mayfly-run/mayfly/engine"
+	"github.com/mayfly-run/mayfly/internal/testgc"
 )
 
 func TestForksShareNothing(t *testing.T) {
@@ -59,18 +60,7 @@ func TestHammer(t *testing.T) {
 	if testing.Short() {
 		sessions = 60
 	}
-	stop := make(chan struct{})
-	var gc sync.WaitGroup
-	gc.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				runtime.GC()
-			}
-		}
-	})
+	stopGC := testgc.Every(t, 0)
 	var wg sync.WaitGroup
 	var steps atomic.Int64
 	for i := range sessions {
@@ -89,8 +79,7 @@ func TestHammer(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	close(stop)
-	gc.Wait()
+	stopGC()
 	t.Logf("%d sessions, %d steps", sessions, steps.Load())
 }
 
@@ -184,14 +173,7 @@ func worstStall(t *testing.T, compute func(context.Context, *testing.T, int, fun
 		wg.Go(func() { compute(ctx, t, i, started.Done) })
 	}
 	started.Wait()
-	gc := time.NewTicker(50 * time.Millisecond)
-	defer gc.Stop()
-	wg.Go(func() {
-		for ctx.Err() == nil {
-			<-gc.C
-			runtime.GC()
-		}
-	})
+	stopGC := testgc.Every(t, 50*time.Millisecond)
 	worst := time.Duration(0)
 	last := time.Now()
 	for end := last.Add(time.Second); last.Before(end); {
@@ -201,6 +183,7 @@ func worstStall(t *testing.T, compute func(context.Context, *testing.T, int, fun
 		last = now
 	}
 	cancel()
+	stopGC()
 	wg.Wait()
 	return worst
 }

@@ -46,6 +46,11 @@ type Sandbox struct {
 	Workspace int64
 	// Files bounds their number. Default: DefaultFiles.
 	Files int
+	// Threads bounds the threads that a program may have at once, the main thread included. Default: DefaultThreads.
+	Threads int
+	// Stacks bounds the bytes that the stacks of all threads together may take on the host, beside Memory. Default:
+	// DefaultStacks.
+	Stacks int64
 	// Mounts are directories of the host that the sandbox sees. Default: none.
 	Mounts []Mount
 }

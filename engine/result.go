@@ -57,7 +57,9 @@ type Result struct {
 	Error        *ExecError   `json:"error,omitempty"`
 	HostCalls    []HostCall   `json:"host_calls"`
 	FilesChanged []FileChange `json:"files_changed"`
-	Usage        Usage        `json:"usage"`
+	// ThreadsEnded counts the threads that had to be ended with the execution: daemon threads, and after a timeout all.
+	ThreadsEnded int   `json:"threads_ended,omitempty"`
+	Usage        Usage `json:"usage"`
 }
 
 // Truncated counts the bytes that were left out.
@@ -70,7 +72,7 @@ type Truncated struct {
 
 // ExecError describes a failure of the code.
 type ExecError struct {
-	// Kind is exception, syntax, import, memory, timeout, cancelled, exit, crash or request.
+	// Kind is exception, syntax, import, deadlock, memory, timeout, cancelled, exit, crash or request.
 	Kind string `json:"kind"`
 	// Type is the language's name of the error: "ValueError".
 	Type    string `json:"type,omitempty"`
@@ -111,6 +113,15 @@ type Usage struct {
 	ForkUS          float64 `json:"fork_us"`
 	MemoryPeakBytes int64   `json:"memory_peak_bytes"`
 	HostCallMS      float64 `json:"host_call_ms"`
+	// Threads is the largest number of threads at once, the main thread included.
+	Threads int `json:"threads,omitempty"`
+	// ThreadTicks are the CPU ticks of each thread, the main thread first; only told when there were others. From the 257th
+	// thread on they are added up.
+	ThreadTicks []uint64 `json:"thread_ticks,omitempty"`
+	// Forks counts the processes that the program started; their ticks are part of CPUTicks.
+	Forks int `json:"forks,omitempty"`
+	// StacksPeakBytes is what the threads' stacks took on the host, as far as it was seen.
+	StacksPeakBytes int64 `json:"stacks_peak_bytes,omitempty"`
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

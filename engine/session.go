@@ -226,7 +226,7 @@ func (s *Session) fill(r *Result, o *Outcome) {
 	if o.Files != nil {
 		r.FilesChanged = o.Files
 	}
-	r.Truncated.Files = o.MoreFiles
+	r.Truncated.Files, r.ThreadsEnded = o.MoreFiles, o.ThreadsEnded
 	r.ResultRef, r.ResultName = o.ValueRef, o.ValueName
 	limit := s.e.opts.MaxResult
 	if len(o.ValueJSON) <= limit && len(o.ValueRepr) <= limit {

@@ -16,6 +16,7 @@ type wasmExecutor struct {
 	rt     *wasm.Runtime
 	guests []Guest
 	loaded sync.Map // language to *wasm.Image
+	forks  forks
 }
 
 func newWasmExecutor(ctx context.Context, o *Options) (*wasmExecutor, error) {
@@ -28,7 +29,7 @@ func newWasmExecutor(ctx context.Context, o *Options) (*wasmExecutor, error) {
 	if _, err := rt.Cache(); err != nil {
 		o.Logger.Warn("compiled guests are not kept, each start takes seconds", "reason", err)
 	}
-	return &wasmExecutor{rt: rt, guests: o.Guests}, nil
+	return &wasmExecutor{rt: rt, guests: o.Guests, forks: newForks()}, nil
 }
 
 func (w *wasmExecutor) Name() string { return "wasm" }
@@ -78,7 +79,7 @@ func warmUp(ctx context.Context, im *wasm.Image, m *wasm.Memory) error {
 	if err != nil {
 		return err
 	}
-	p := wasi.NewProcess(&wasi.Options{FS: f.tree, Block: wasm.Block})
+	p := wasi.NewProcess(&wasi.Options{FS: f.tree, Block: wasm.Block, Shared: wasm.Shared})
 	defer p.Close()
 	b, _, err := im.Call(ctx, m, req, &wasm.CallOptions{Process: p})
 	if err != nil {
@@ -109,8 +110,8 @@ func (w *wasmExecutor) Open(ctx context.Context, spec Spec) (Sandboxed, error) {
 		}
 		return nil, requestError(fmt.Sprintf("%s needs at least %d MiB, and can have nearly 4 GiB", spec.Language, im.Size()>>20), "%w", err)
 	}
-	s := &wasmSandbox{im: im, mem: m, files: fs, spec: spec, fresh: true, reseed: true}
-	s.process = wasi.NewProcess(&wasi.Options{FS: fs.tree, Block: wasm.Block, CPUTime: nil})
+	s := &wasmSandbox{im: im, mem: m, files: fs, forks: w.forks, spec: spec, fresh: true, reseed: true}
+	s.process = wasi.NewProcess(&wasi.Options{FS: fs.tree, Block: wasm.Block, Shared: wasm.Shared, CPUTime: nil})
 	return s, nil
 }
 

@@ -17,6 +17,7 @@ type wasmSandbox struct {
 	mem     *wasm.Memory
 	files   *files
 	process *wasi.Process
+	forks   forks
 	spec    Spec
 	fresh   bool // nothing ran yet
 	reseed  bool // random state is shared with other forks
@@ -42,10 +43,16 @@ func (s *wasmSandbox) Exec(ctx context.Context, x *Execution) (*Outcome, error) 
 		defer before.Release()
 	}
 	files := s.process.Mark()
+	var children forked
 	b, usage, err := s.im.Call(ctx, s.mem, req, &wasm.CallOptions{
 		Process: s.process, Timeout: x.Timeout, Grace: x.Grace, MaxTicks: x.MaxTicks,
+		MaxThreads: s.spec.Threads, MaxStacks: int(s.spec.Stacks),
+		Fork: s.fork(x, &children),
 	})
-	out := &Outcome{Usage: Usage{CPUTicks: usage.Ticks, MemoryPeakBytes: usage.MemoryPeak}}
+	out := &Outcome{Usage: Usage{
+		CPUTicks: usage.Ticks + children.ticks.Load(), Forks: int(children.count.Load()), MemoryPeakBytes: usage.MemoryPeak,
+		Threads: usage.Threads, ThreadTicks: usage.ThreadTicks, StacksPeakBytes: usage.StackPeak,
+	}}
 	if err == nil {
 		var a *guest.Answer
 		if a, err = guest.ParseAnswer(b); err == nil {
@@ -104,6 +111,7 @@ func (s *wasmSandbox) Close(context.Context) error {
 // answer fills the outcome of code that ran to some end.
 func (o *Outcome) answer(a *guest.Answer, u wasm.Usage) {
 	o.Status = StatusOK
+	o.ThreadsEnded = a.ThreadsEnded
 	o.ValueJSON, o.ValueRepr, o.ValueName = a.ValueJSON, a.ValueRepr, a.Variable
 	if a.Preview && a.Variable != "" {
 		o.ValueRef = "variable:" + a.Variable
@@ -163,6 +171,7 @@ func (o *Outcome) exit(code int) {
 func (o *Outcome) failure(err error, u wasm.Usage) bool {
 	var killed *wasm.KilledError
 	var trap *wasm.TrapError
+	var overflow *wasm.StackError
 	var exit *wasi.ExitError
 	switch {
 	case errors.As(err, &killed):
@@ -172,6 +181,17 @@ func (o *Outcome) failure(err error, u wasm.Usage) bool {
 		o.interrupted(u.Interrupted, "the program's result is lost")
 	case errors.As(err, &exit):
 		o.exit(int(exit.Code & 0xff))
+	case errors.Is(err, wasm.ErrDeadlock):
+		o.set(StatusError, ExitError, "deadlock")
+		o.Error.Message = "deadlock: every thread waits, and the main thread could not be woken"
+	case errors.Is(err, wasm.ErrStacks):
+		o.set(StatusMemoryLimit, ExitMemory, "memory")
+		o.Error.Message = "the threads recurse so deeply that their stacks need too much memory"
+		o.Error.Hint = "use fewer threads, or a loop with an explicit stack instead of recursion"
+	case errors.As(err, &overflow):
+		o.set(StatusError, ExitError, "crash")
+		o.Error.Message = "a thread's stack overflowed"
+		o.Error.Hint = "give it a larger one with threading.stack_size(), or use a loop with an explicit stack"
 	case errors.Is(err, wasm.ErrNoMemory), u.MemoryDenied && (errors.As(err, &trap) || errors.Is(err, wasm.ErrGuest)):
 		o.set(StatusMemoryLimit, ExitMemory, "memory")
 		o.Error.Message = "the memory limit was reached"

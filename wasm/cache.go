@@ -14,16 +14,17 @@ import (
 // An image is cached in a directory of three files: the rewritten module, the pages of its memory that are not zero, and
 // what follows, as JSON. The directory appears whole by a rename, so a reader never sees half of one.
 type cachedImage struct {
-	Size      int      `json:"size"`
-	Spans     []span   `json:"spans"`
-	Hot       []span   `json:"hot"`
-	Read      []span   `json:"read"`
-	Globals   []string `json:"globals"`
-	Values    []uint64 `json:"values"`
-	Countdown string   `json:"countdown"`
-	Control   uint32   `json:"control"`
-	ModuleCRC uint32   `json:"module_crc32c"`
-	MemoryCRC uint32   `json:"memory_crc32c"`
+	Size      int          `json:"size"`
+	Spans     []span       `json:"spans"`
+	Hot       []span       `json:"hot"`
+	Read      []span       `json:"read"`
+	Globals   []string     `json:"globals"`
+	Values    []uint64     `json:"values"`
+	Countdown string       `json:"countdown"`
+	Control   uint32       `json:"control"`
+	Threads   *threadBlock `json:"threads,omitempty"`
+	ModuleCRC uint32       `json:"module_crc32c"`
+	MemoryCRC uint32       `json:"memory_crc32c"`
 }
 
 const (
@@ -76,7 +77,7 @@ func (im *Image) load(ctx context.Context) (err error) {
 	if err = errors.Join(err, <-memory); err != nil {
 		return err
 	}
-	im.imageState = imageState{st.Globals, st.Values, st.Countdown, st.Control, st.Hot, st.Read}
+	im.imageState = imageState{st.Globals, st.Values, st.Countdown, st.Control, st.Hot, st.Read, st.Threads}
 	im.fromCache = true
 	return im.checkState()
 }
@@ -140,6 +141,9 @@ func (im *Image) checkState() error {
 	if len(im.globals) != len(im.globalNames) || im.control == 0 || int64(im.control)+16 > int64(im.base.size) {
 		return errors.New("cached state is inconsistent")
 	}
+	if b := im.threads; b != nil && (len(b.Local) > maxThreadLocals || min(b.Pointer, b.Limit) < 0 || max(b.Pointer, b.Limit) >= len(im.globals)) {
+		return errors.New("cached thread block is inconsistent")
+	}
 	return nil
 }
 
@@ -172,7 +176,7 @@ func (im *Image) writeCache(module []byte) error {
 	}
 	state, err := json.Marshal(cachedImage{
 		Size: im.base.size, Spans: spans, Hot: im.hot, Read: im.read, Globals: im.globalNames, Values: im.globals,
-		Countdown: im.countdown, Control: im.control,
+		Countdown: im.countdown, Control: im.control, Threads: im.threads,
 		ModuleCRC: crc32.Checksum(module, castagnoli), MemoryCRC: crc32.Checksum(pages, castagnoli),
 	})
 	if err != nil {

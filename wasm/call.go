@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/mayfly-run/mayfly/wasm/sched"
 	"github.com/mayfly-run/mayfly/wasm/wasi"
 )
 
@@ -20,6 +23,9 @@ const (
 	Cancelled
 	TickLimit
 )
+
+// interruptDeadlock is one more number of the control block. It does not end a call.
+const interruptDeadlock = 4
 
 func (r Reason) String() string {
 	return [...]string{"not interrupted", "time limit", "cancelled", "CPU limit"}[r&3]
@@ -43,11 +49,32 @@ type CallOptions struct {
 	// MaxTicks limits CPU time in ticks of at most about a millisecond; 0: no limit. The same program on the same input takes
 	// the same number of ticks, up to what depends on time.
 	MaxTicks uint64
+	// MaxThreads limits the threads of the guest that are alive at the same time, the first one included. Default:
+	// sched.DefaultMaxThreads.
+	MaxThreads int
+	// MaxStacks limits the bytes of the native stacks of all threads together. Default: DefaultStacks. A recursion that
+	// goes beyond ends the call with ErrStacks.
+	MaxStacks int
+	// Fork prepares a fork that the guest makes of itself, while the guest stands still. The function that it returns runs
+	// in a goroutine of its own: it calls Image.Call on the memory, with the frame, and closes the memory; what it returns is
+	// the answer for the guest. Its context is done when the call ends. Default: guests cannot fork.
+	Fork func(m *Memory) func(ctx context.Context, request []byte) []byte
+	// MaxForks limits the forks at the same time. Default: DefaultMaxForks.
+	MaxForks int
 }
 
 // Usage is what a call took.
 type Usage struct {
 	Ticks uint64
+	// Threads is the largest number of threads that were alive at the same time.
+	Threads int
+	// ThreadsStarted counts the threads that were started, Switches how often one went on after another.
+	ThreadsStarted int
+	Switches       uint64
+	// ThreadTicks are the ticks of each thread by ID, see sched.Stats.Ticks; nil when there was one thread only.
+	ThreadTicks []uint64
+	// StackPeak is the largest size in bytes that the native stacks had together, as far as was seen at ticks and switches.
+	StackPeak int64
 	// MemoryPeak is the largest size in bytes that the memory had since it was forked or restored.
 	MemoryPeak int64
 	// MemoryDenied tells that the guest asked for more memory than its limit during this call.
@@ -78,20 +105,34 @@ type KilledError struct{ Reason Reason }
 
 func (e *KilledError) Error() string { return "guest killed: " + e.Reason.String() }
 
-// call is one run of guest code: the state that host functions share.
+// call is one run of guest code: the state that host functions share. Whichever thread of the guest runs owns it.
 type call struct {
 	mem     *Memory
+	worker  *worker
 	control uint32
 	process *wasi.Process
 	handle  func(ctx context.Context, request []byte) []byte
 	ops     context.Context // done when blocking host functions have to return
-	answer  []byte          // waits for recv
+	stop    func()          // ends ops
+
+	sched *sched.Scheduler // nil until threads come into play
+	first thread
 
 	start  time.Time
 	opts   CallOptions
 	ticks  uint64
 	reason Reason
 	sentAt time.Time
+	grace  *time.Timer
+
+	native     atomic.Int64 // bytes of native stacks; those of threads that were dropped count until they are gone
+	peakStacks int64
+
+	forks    []*child // by handle
+	forking  sync.WaitGroup
+	forked   atomic.Int64 // bytes that were copied for those that run
+	forkCtx  context.Context
+	endForks context.CancelFunc
 }
 
 // Call runs one request on m and returns the guest's answer. Only one call at a time runs on a memory; others wait.
@@ -112,7 +153,7 @@ func (im *Image) Call(ctx context.Context, m *Memory, request []byte, o *CallOpt
 	if err != nil {
 		return nil, Usage{}, err
 	}
-	c := im.newCall(m, o)
+	c := im.newCall(m, w, o)
 	m.fresh, m.denied = false, false
 	// An interrupt that came too late for the last call is not meant for this one.
 	if late, ok := m.u32(im.control); ok && late != 0 {
@@ -122,15 +163,14 @@ func (im *Image) Call(ctx context.Context, m *Memory, request []byte, o *CallOpt
 	answer, err = c.run(ctx, func(ctx context.Context) ([]byte, error) { return w.request(ctx, request) })
 	w.saveGlobals(m)
 	m.suspect = isSuspect(err)
-	im.putWorker(ctx, w, m.suspect || c.ticks > deepTicks)
+	im.putWorker(ctx, w, m.suspect)
 	return answer, c.usage(), err
 }
 
-// deepTicks: a guest that ran this long may have recursed deeply.
-const deepTicks = 50
-
-func (im *Image) newCall(m *Memory, o *CallOptions) *call {
-	c := &call{mem: m, control: im.control}
+func (im *Image) newCall(m *Memory, w *worker, o *CallOptions) *call {
+	c := &call{mem: m, worker: w, control: im.control}
+	c.first.function = w.call
+	w.call.size = 0
 	if o != nil {
 		c.opts, c.process, c.handle = *o, o.Process, o.Handle
 	}
@@ -151,20 +191,39 @@ func (c *call) run(ctx context.Context, f func(context.Context) ([]byte, error))
 		ops, cancel = context.WithTimeoutCause(ops, c.opts.Timeout, errTimeLimit)
 		defer cancel()
 	}
-	c.ops = ops
-	if c.process != nil {
-		c.process.SetInterrupt(ops.Done())
-		defer c.process.SetInterrupt(nil)
+	c.ops, c.stop = ops, cancel
+	answer, err := f(&callContext{Context: ops, call: c})
+	return answer, c.finish(classify(err))
+}
+
+// finish ends the threads that are left, and returns the error of the thread that failed first.
+func (c *call) finish(err error) error {
+	if c.grace != nil {
+		c.grace.Stop()
 	}
-	answer, err := f(&callContext{ops, c})
-	return answer, classify(err)
+	defer c.finishForks()
+	if c.sched == nil {
+		return err
+	}
+	if failed := c.sched.Finish(); failed != nil {
+		return failed
+	}
+	return err
 }
 
 func (c *call) usage() Usage {
-	return Usage{
-		Ticks: c.ticks, MemoryPeak: int64(c.mem.peak - guardSize),
+	u := Usage{
+		Ticks: c.ticks, Threads: 1, StackPeak: c.peakStacks, MemoryPeak: int64(c.mem.peak - guardSize),
 		MemoryDenied: c.mem.denied, Interrupted: c.reason,
 	}
+	if c.sched != nil {
+		s := c.sched.Stats()
+		u.Threads, u.ThreadsStarted, u.Switches = s.Peak, s.Started, s.Switches
+		if s.Started > 0 {
+			u.ThreadTicks = s.Ticks
+		}
+	}
+	return u
 }
 
 // classify turns what the runtime returns into the errors of this package.
@@ -174,6 +233,10 @@ func classify(err error) error {
 	switch {
 	case err == nil, errors.Is(err, ErrGuest), errors.Is(err, ErrNoMemory), errors.Is(err, ErrFrame):
 		return err
+	case errors.Is(err, ErrDeadlock):
+		return ErrDeadlock
+	case errors.Is(err, ErrStacks):
+		return ErrStacks
 	case errors.As(err, &killed):
 		return killed
 	case errors.As(err, &exit):
@@ -188,7 +251,13 @@ func isSuspect(err error) bool {
 
 // request copies a frame into the guest, runs it and copies the answer out.
 func (w *worker) request(ctx context.Context, request []byte) ([]byte, error) {
-	s := w.stack[:]
+	call := w.call
+	if w.slot.mem.child {
+		if call = newFunction(w.mod, "guest_child"); call == nil {
+			return nil, ErrGuest
+		}
+	}
+	s := call.args[:]
 	s[0] = uint64(len(request))
 	if err := w.alloc.CallWithStack(ctx, s); err != nil {
 		return nil, err
@@ -201,7 +270,7 @@ func (w *worker) request(ctx context.Context, request []byte) ([]byte, error) {
 		return nil, fmt.Errorf("guest_alloc returned %#x, outside of the memory", ptr)
 	}
 	s[0], s[1] = uint64(ptr), uint64(len(request))
-	if err := w.call.CallWithStack(ctx, s); err != nil {
+	if err := call.CallWithStack(ctx, s); err != nil {
 		return nil, err
 	}
 	switch r := int64(s[0]); {
@@ -223,10 +292,16 @@ func (w *worker) request(ctx context.Context, request []byte) ([]byte, error) {
 }
 
 // tick is the safepoint: the guest calls it about once a millisecond.
-func (c *call) tick() {
+func (c *call) tick(x *callContext) {
 	c.ticks++
 	// Compiled WebAssembly cannot be preempted; here other goroutines get their turn, the garbage collector included.
 	runtime.Gosched()
+	if x.thread != nil {
+		x.thread.Tick()
+	} else if c.sched != nil {
+		c.sched.First().Tick()
+	}
+	c.boundStacks(x.state())
 	c.checkpoint()
 }
 
@@ -253,30 +328,34 @@ func (c *call) checkpoint() {
 	}
 }
 
-// Block is the wasi.Options.Block of processes that Image.Call is used with: after a wait, the guest gets the interrupt
-// that may have ended it.
-func Block(ctx context.Context, f func()) {
-	f()
-	if c := callOf(ctx); c != nil {
-		c.checkpoint()
+// interrupt asks the guest to raise an exception in its first thread.
+func (c *call) interrupt(r Reason) {
+	c.reason, c.sentAt = r, time.Now()
+	if c.sched != nil {
+		c.setAlarm()
+	}
+	limit := c.opts.Timeout
+	if r == TickLimit {
+		limit = time.Duration(c.opts.MaxTicks) * time.Millisecond
+	}
+	c.signal(uint32(r), limit)
+	if c.sched != nil && c.sched.Rouse() {
+		c.stop() // another thread has used up the ticks
 	}
 }
 
-// interrupt asks the guest to raise an exception.
-func (c *call) interrupt(r Reason) {
-	c.reason, c.sentAt = r, time.Now()
+// signal writes the control block.
+func (c *call) signal(interrupt uint32, limit time.Duration) {
 	m := c.mem
 	breaker, ok := m.u32(c.control + 4)
 	bits, ok2 := m.u32(c.control + 8)
 	if c.control == 0 || !ok || !ok2 {
 		return
 	}
-	limit := c.opts.Timeout
-	if r == TickLimit {
-		limit = time.Duration(c.opts.MaxTicks) * time.Millisecond
+	if interrupt != interruptDeadlock {
+		m.putU32(c.control+12, uint32(min(max(limit.Milliseconds(), 1), 1<<31)))
 	}
-	m.putU32(c.control+12, uint32(min(limit.Milliseconds(), 1<<31)))
-	m.putU32(c.control, uint32(r))
+	m.putU32(c.control, interrupt)
 	if breaker != 0 {
 		if old, ok := m.u32(breaker); ok {
 			m.putU32(breaker, old|bits)

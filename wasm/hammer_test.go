@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mayfly-run/mayfly/internal/testgc"
 	"github.com/mayfly-run/mayfly/wasm"
 	tg "github.com/mayfly-run/mayfly/wasm/internal/testguest"
 	"github.com/mayfly-run/mayfly/wasm/wasi"
@@ -23,18 +24,7 @@ func TestHammer(t *testing.T) {
 		sandboxes, rounds = 120, 8
 	}
 	im := newImage(t)
-	stop := make(chan struct{})
-	var gc sync.WaitGroup
-	gc.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				runtime.GC()
-			}
-		}
-	})
+	stopGC := testgc.Every(t, 0)
 	var wg sync.WaitGroup
 	inFlight := make(chan struct{}, 16)
 	for i := range sandboxes {
@@ -45,8 +35,7 @@ func TestHammer(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	close(stop)
-	gc.Wait()
+	stopGC()
 	newBox(t, im, nil).wantCount(0, tg.Pages)
 }
 

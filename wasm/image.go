@@ -14,7 +14,7 @@ import (
 )
 
 // ABIVersion is the version of guests/README.md that this package speaks.
-const ABIVersion = 1
+const ABIVersion = 2
 
 // Image is a compiled guest and the memory that its initialisation left. It is safe for concurrent use.
 type Image struct {
@@ -26,6 +26,8 @@ type Image struct {
 	imageState
 	fromCache bool
 	ready     readyPool
+	// stackPointer and stackLimit name globals while the image is made.
+	stackPointer, stackLimit string
 
 	mu     sync.Mutex
 	idle   []*worker
@@ -38,8 +40,9 @@ type imageState struct {
 	globals     []uint64
 	countdown   string
 	control     uint32
-	hot         []span // what a typical first call writes
-	read        []span // and what it touches at all
+	hot         []span       // what a typical first call writes
+	read        []span       // and what it touches at all
+	threads     *threadBlock // nil for a guest without threads
 }
 
 // Size returns the bytes of guest memory after initialisation.
@@ -103,6 +106,7 @@ func (im *Image) make(ctx context.Context, g *Guest) (err error) {
 		im.globalNames = append(im.globalNames, gl.Name)
 	}
 	im.countdown = res.Countdown
+	im.stackPointer, im.stackLimit = res.StackPointer, res.StackLimit
 	if err := im.initialise(ctx, g, res); err != nil {
 		return fmt.Errorf("initialise: %w", err)
 	}
@@ -140,10 +144,10 @@ func (im *Image) initialise(ctx context.Context, g *Guest, res *rewrite.Result) 
 	}
 	defer w.mod.Close(ctx)
 	var output boundedBuffer
-	process := wasi.NewProcess(&wasi.Options{FS: g.FS, Stdout: &output, Stderr: &output, Block: Block})
+	process := wasi.NewProcess(&wasi.Options{FS: g.FS, Stdout: &output, Stderr: &output, Block: Block, Shared: Shared})
 	defer process.Close()
-	c := im.newCall(m, &CallOptions{Process: process, Grace: -1})
-	_, err = c.run(ctx, func(ctx context.Context) ([]byte, error) { return nil, im.boot(ctx, w, g.Boot) })
+	c := im.newCall(m, w, &CallOptions{Process: process, Grace: -1})
+	_, err = c.run(ctx, func(ctx context.Context) ([]byte, error) { return nil, im.boot(ctx, w, m, g.Boot) })
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, bytes.TrimSpace(output.b))
 	}
@@ -158,7 +162,7 @@ func (im *Image) initialise(ctx context.Context, g *Guest, res *rewrite.Result) 
 }
 
 // boot calls the guest's initialisation functions.
-func (im *Image) boot(ctx context.Context, w *worker, frame []byte) error {
+func (im *Image) boot(ctx context.Context, w *worker, m *Memory, frame []byte) error {
 	call := func(name string, args ...uint64) (uint32, error) {
 		f := w.mod.ExportedFunction(name)
 		if f == nil {
@@ -200,7 +204,14 @@ func (im *Image) boot(ctx context.Context, w *worker, frame []byte) error {
 	if !w.mod.Memory().WriteUint32Le(im.control, 0) || im.control == 0 {
 		return fmt.Errorf("control block at %#x", im.control)
 	}
-	return nil
+	if w.mod.ExportedFunction("guest_thread") == nil {
+		return nil
+	}
+	block, err := call("guest_threads")
+	if err != nil {
+		return err
+	}
+	return im.readThreads(m, block)
 }
 
 // warm finds the pages that a typical first call touches.

@@ -68,7 +68,7 @@ func TestImageErrors(t *testing.T) {
 	}{
 		{"module not there", func(g *wasm.Guest) { g.Module = func() ([]byte, error) { return nil, errModule } }, "no module"},
 		{"not a module", func(g *wasm.Guest) { g.Module = func() ([]byte, error) { return []byte("MZ"), nil } }, "not accepted"},
-		{"other ABI", options(&tg.Options{ABI: 2}), "version 2 of the ABI"},
+		{"other ABI", options(&tg.Options{ABI: 3}), "version 3 of the ABI"},
 		{"no guest_call", options(&tg.Options{Omit: "guest_call"}), "guest_call is missing"},
 		{"no memory", options(&tg.Options{Omit: "memory"}), "memory is missing"},
 		{"no guest_init", options(&tg.Options{Omit: "guest_init"}), "guest_init is missing"},

@@ -25,7 +25,7 @@ func TestInterrupt(t *testing.T) {
 		limit  uint32
 	}{
 		{"time limit", t.Context(), wasm.CallOptions{Timeout: 20 * time.Millisecond}, wasm.TimeLimit, 20},
-		{"cancelled", cancelled, wasm.CallOptions{}, wasm.Cancelled, 0},
+		{"cancelled", cancelled, wasm.CallOptions{}, wasm.Cancelled, 1},
 		{"deadline of the caller", expired, wasm.CallOptions{Timeout: time.Hour}, wasm.Cancelled, 3600_000},
 		{"ticks", t.Context(), wasm.CallOptions{MaxTicks: 5}, wasm.TickLimit, 5},
 	}

@@ -40,6 +40,7 @@ type Memory struct {
 	denied  bool // a growth was refused because of limit
 	peak    int
 	closed  bool
+	child   bool // a fork made in the middle of a call
 	// checkpoint counts the checkpoints; only the latest is good.
 	checkpoint int
 }

@@ -7,6 +7,9 @@ import "bytes"
 // ForkMethod says how this build makes private copies of an image.
 const ForkMethod = "plain copy"
 
+// memoryStays tells that a memory never moves when it grows.
+const memoryStays = false
+
 // osPage is the granularity of snapshots; nothing here depends on the system's own.
 var osPage = 4096
 

@@ -18,6 +18,9 @@ const ForkMethod = "copy-on-write mapping of an unlinked file"
 
 var osPage = os.Getpagesize()
 
+// memoryStays tells that a memory never moves when it grows.
+const memoryStays = true
+
 // base is the memory of an image, in a file without a name, and a read-only view of it to compare with.
 type base struct {
 	file *os.File

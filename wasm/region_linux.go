@@ -16,6 +16,9 @@ const ForkMethod = "copy-on-write mapping of a sealed memfd"
 
 var osPage = os.Getpagesize()
 
+// memoryStays tells that a memory never moves when it grows.
+const memoryStays = true
+
 // base is the memory of an image, sealed against every change.
 type base struct {
 	fd   int

@@ -1,7 +1,6 @@
 package wasm
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 )
@@ -62,10 +61,8 @@ func (m *Memory) Snapshot() (*Snapshot, error) {
 	if m.fresh {
 		return s, nil
 	}
-	if m.region.layered() {
-		// The page tables only know what changed since the layer was made.
-		s.spans = compareSpans(s.spans, m.buf, m.im.base.view, bytes.Equal)
-	} else if err := s.find(m); err != nil {
+	var err error
+	if s.spans, err = m.changed(); err != nil {
 		return nil, err
 	}
 	s.copy(m)

@@ -8,23 +8,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mayfly-run/mayfly/internal/testgc"
 	tg "github.com/mayfly-run/mayfly/wasm/internal/testguest"
 )
 
 // stall is the longest time for which a goroutine that wants to run each millisecond did not, while busy runs once for
 // each core and the garbage collector starts every 50 ms.
-func stall(busy func(stop *atomic.Bool)) time.Duration {
+func stall(t *testing.T, busy func(stop *atomic.Bool)) time.Duration {
 	var stop atomic.Bool
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() { busy(&stop) })
 	}
-	wg.Go(func() {
-		for !stop.Load() {
-			time.Sleep(50 * time.Millisecond)
-			runtime.GC()
-		}
-	})
+	stopGC := testgc.Every(t, 50*time.Millisecond)
 	var worst time.Duration
 	for start, last := time.Now(), time.Now(); time.Since(start) < 600*time.Millisecond; {
 		time.Sleep(time.Millisecond)
@@ -33,6 +29,7 @@ func stall(busy func(stop *atomic.Bool)) time.Duration {
 		last = now
 	}
 	stop.Store(true)
+	stopGC()
 	wg.Wait()
 	return worst
 }
@@ -53,11 +50,11 @@ func TestGCStall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const limit = 20 * time.Millisecond
 			for range 4 {
-				baseline := stall(func(stop *atomic.Bool) {
+				baseline := stall(t, func(stop *atomic.Bool) {
 					for !stop.Load() {
 					}
 				})
-				worst := stall(func(stop *atomic.Bool) { occupy(t, newBox(t, im, nil), request, stop) })
+				worst := stall(t, func(stop *atomic.Bool) { occupy(t, newBox(t, im, nil), request, stop) })
 				t.Logf("worst stall %v, with goroutines of Go alone %v", worst, baseline)
 				if worst < max(limit, 3*baseline) {
 					return

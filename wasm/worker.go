@@ -16,9 +16,9 @@ type worker struct {
 	slot    slot
 	mod     api.Module
 	globals []api.MutableGlobal
-	alloc   api.Function
-	call    api.Function
-	stack   [2]uint64
+	alloc   *function
+	call    *function
+	threads []*function // guest_thread, for threads to come
 }
 
 // slot is the LinearMemory of a worker. The runtime takes whatever slice Reallocate returns as the memory, so the public
@@ -70,11 +70,32 @@ func (im *Image) newWorker(ctx context.Context, m *Memory) (*worker, error) {
 	return w, nil
 }
 
-// refresh drops the native stacks of the worker's functions, which grow up to 400 MB with the depth of the guest's
-// recursion and never shrink.
+// refresh drops the native stacks of the worker's functions.
 func (w *worker) refresh() {
-	w.alloc = w.mod.ExportedFunction("guest_alloc")
-	w.call = w.mod.ExportedFunction("guest_call")
+	w.alloc = newFunction(w.mod, "guest_alloc")
+	w.call = newFunction(w.mod, "guest_call")
+	w.threads = nil
+}
+
+// maxIdleThreads bounds the native stacks kept for threads to come: the size of a usual pool.
+const maxIdleThreads = 32
+
+// takeThread returns a guest_thread to run a thread on.
+func (w *worker) takeThread() *function {
+	if n := len(w.threads); n > 0 {
+		f := w.threads[n-1]
+		w.threads = w.threads[:n-1]
+		return f
+	}
+	return newFunction(w.mod, "guest_thread")
+}
+
+// putThread takes back the function of a thread that came to its end.
+func (w *worker) putThread(f *function) {
+	f.size = 0
+	if len(w.threads) < maxIdleThreads && !f.deep() {
+		w.threads = append(w.threads, f)
+	}
 }
 
 // install makes m, or nothing, the memory of the instance.
@@ -120,13 +141,14 @@ func (im *Image) takeWorker(ctx context.Context, m *Memory) (*worker, error) {
 	return w, nil
 }
 
-// putWorker parks an instance for the next call. One that grew a deep stack gets new functions first.
-func (im *Image) putWorker(ctx context.Context, w *worker, deep bool) {
+// putWorker parks an instance for the next call. One that grew a deep stack, or whose functions did not return, gets new
+// functions first.
+func (im *Image) putWorker(ctx context.Context, w *worker, unwound bool) {
 	if !w.install(nil) {
 		w.mod.Close(ctx)
 		return
 	}
-	if deep {
+	if unwound || w.call.deep() || w.alloc.deep() {
 		w.refresh()
 	}
 	im.mu.Lock()

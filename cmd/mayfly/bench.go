@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 
@@ -18,7 +19,7 @@ func newBench() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newBenchStartup())
+	c.AddCommand(newBenchStartup(), newBenchThreads())
 	return c
 }
 
@@ -52,23 +53,73 @@ makes them worse, so look at the load average that is printed with them.`,
 			o.Mayfly, o.Wazero = v.Version, v.Wazero
 			o.Command = []string{self, "run", "-c", "1+1"}
 			o.CacheDir = os.Getenv("MAYFLY_CACHE")
-			o.Progress = func(s string) { fmt.Fprintln(os.Stderr, "mayfly: bench:", s) }
+			o.Progress = benchProgress
 			o.EngineProgress = (&progress{w: os.Stderr}).step
 			r, err := bench.Startup(c.Context(), &o)
 			if err != nil {
 				return engineError(err)
 			}
-			if asJSON {
-				return writeJSON(os.Stdout, r)
-			}
-			return r.WriteText(os.Stdout)
+			return writeReport(r, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().BoolVar(&o.Quick, "quick", false, "take fewer samples, and leave the first-ever run out")
 	c.Flags().IntVar(&o.Sessions, "sessions", 1000, "sessions to hold open for the memory figures")
-	c.Flags().StringVar(&o.Native, "native", "", "compare with this `PYTHON`; default: $"+nativepython.PathVariable+", else python3.13 or python3 on the PATH")
+	addNative(c, &o.Native)
 	return c
+}
+
+func newBenchThreads() *cobra.Command {
+	var o bench.ThreadsOptions
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "threads",
+		Short: "Measure what threads and processes in a sandbox cost",
+		Long: `Measures threads (start, switches, queues, executors, waits, memory) and processes
+of a program in the sandbox, and of the same program in a native python3 by turns.
+It takes half a minute. Times are wall-clock times: other load on the machine makes
+them worse.`,
+		Example: `  mayfly bench threads
+  mayfly bench threads --json --repeat 9
+  mayfly bench threads --native /usr/bin/python3.13`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			var err error
+			if o.Repeat <= 0 {
+				return usageError("write for example --repeat 5", "--repeat %d is not positive", o.Repeat)
+			}
+			if o.Native, err = findNative(o.Native); err != nil {
+				return err
+			}
+			v := version()
+			o.Mayfly, o.Wazero = v.Version, v.Wazero
+			o.CacheDir = os.Getenv("MAYFLY_CACHE")
+			o.Progress = benchProgress
+			o.EngineProgress = (&progress{w: os.Stderr}).step
+			r, err := bench.Threads(c.Context(), &o)
+			if err != nil {
+				return engineError(err)
+			}
+			return writeReport(r, asJSON)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().IntVar(&o.Repeat, "repeat", 5, "how often everything is measured; the medians are printed")
+	addNative(c, &o.Native)
+	return c
+}
+
+func addNative(c *cobra.Command, path *string) {
+	c.Flags().StringVar(path, "native", "", "compare with this `PYTHON`; default: $"+nativepython.PathVariable+", else python3.13 or python3 on the PATH")
+}
+
+func benchProgress(s string) { fmt.Fprintln(os.Stderr, "mayfly: bench:", s) }
+
+func writeReport(r interface{ WriteText(io.Writer) error }, asJSON bool) error {
+	if asJSON {
+		return writeJSON(os.Stdout, r)
+	}
+	return r.WriteText(os.Stdout)
 }
 
 // findNative returns the path of the native Python to compare with, "" when nobody named one and none is there.

@@ -17,7 +17,7 @@ import (
 )
 
 func newRepl() *cobra.Command {
-	f := &runFlags{memory: engine.DefaultMemory, output: engine.DefaultOutput, timeout: engine.DefaultTimeout}
+	f := newRunFlags()
 	c := &cobra.Command{
 		Use:   "repl",
 		Short: "Type Python into a sandbox that keeps its state from line to line",

@@ -26,11 +26,18 @@ type runFlags struct {
 	memory  byteSize
 	output  byteSize
 	timeout time.Duration
+	threads int
 	json    bool
 }
 
+func newRunFlags() *runFlags {
+	return &runFlags{
+		memory: engine.DefaultMemory, output: engine.DefaultOutput, timeout: engine.DefaultTimeout, threads: engine.DefaultThreads,
+	}
+}
+
 func newRun() *cobra.Command {
-	f := &runFlags{memory: engine.DefaultMemory, output: engine.DefaultOutput, timeout: engine.DefaultTimeout}
+	f := newRunFlags()
 	c := &cobra.Command{
 		Use:   "run [flags] (FILE | -c CODE | -) [-- ARG ...]",
 		Short: "Run a Python program in a fresh sandbox",
@@ -43,7 +50,7 @@ expression is printed.
 		Example: `  mayfly run script.py -- --verbose input.csv
   mayfly run -c 'import math; math.tau'
   mayfly run --mount ./data:/data script.py
-  mayfly run --mount ./out:/out:rw --timeout 2m --memory 1GiB script.py
+  mayfly run --mount ./out:/out:rw --timeout 2m --memory 1GiB --threads 500 script.py
   echo 'print(6 * 7)' | mayfly run -
   mayfly run --json -c '[n * n for n in range(5)]'`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -83,6 +90,7 @@ func addSandboxFlags(c *cobra.Command, f *runFlags) {
 	fl := c.Flags()
 	fl.DurationVar(&f.timeout, "timeout", f.timeout, "wall-clock limit; the program gets a TimeoutError, and a second to clean up")
 	fl.Var(&f.memory, "memory", "limit of the interpreter's memory")
+	fl.IntVar(&f.threads, "threads", f.threads, "threads that the program may have at once, the main thread included")
 	fl.Var(&f.output, "max-output", "bytes kept of each of stdout and stderr; the rest is dropped and counted")
 	fl.StringArrayVar(&f.mounts, "mount", nil, "show the directory `HOST:GUEST[:rw]` to the program, read-only without rw; may be repeated")
 	fl.StringArrayVar(&f.env, "env", nil, "set the environment variable `NAME=VALUE`; may be repeated")
@@ -206,7 +214,10 @@ func (f *runFlags) sandbox() (*engine.Sandbox, error) {
 	if f.timeout <= 0 {
 		return nil, usageError("write for example --timeout 45s", "--timeout %v is not positive", f.timeout)
 	}
-	sb := &engine.Sandbox{Memory: int64(f.memory)}
+	if f.threads <= 0 {
+		return nil, usageError("1 is the main thread alone", "--threads %d is not positive", f.threads)
+	}
+	sb := &engine.Sandbox{Memory: int64(f.memory), Threads: f.threads}
 	for _, m := range f.mounts {
 		mount, err := parseMount(m)
 		if err != nil {

@@ -35,7 +35,8 @@ type module struct {
 	types        []funcType
 	imports      []byte // body of the import section, copied
 	importTypes  []uint32
-	tickImport   int // function index of mayfly.tick, -1 if it is not imported
+	tickImport   int  // function index of mayfly.tick, -1 if it is not imported
+	threads      bool // mayfly.thread_start is imported
 	funcs        []uint32
 	sections     []section
 	memMin       uint32
@@ -205,6 +206,7 @@ func (m *module) readImports(r *reader) {
 			}
 			m.tickImport = len(m.importTypes)
 		}
+		m.threads = m.threads || mod == "mayfly" && name == "thread_start"
 		m.importTypes = append(m.importTypes, t)
 	}
 }

@@ -6,7 +6,12 @@ type helpers struct {
 	countdown  uint32 // global
 	copy, fill uint32
 	interval   int32
+	stack      uint32 // global of the shadow stack's pointer, none without threads
+	limit      uint32 // global
 }
+
+// none stands for an index.
+const none = ^uint32(0)
 
 // emitter writes the new form of one body.
 type emitter struct {
@@ -25,6 +30,7 @@ type emitter struct {
 	tmpF64  int
 	zero    int
 	checked map[int64]bool // local and version, or zeroKey
+	raised  stackRaise
 	stats   *Stats
 }
 
@@ -86,6 +92,7 @@ func (e *emitter) i32Const(x int32) {
 }
 
 func (e *emitter) instruction(in *instruction) {
+	raised := e.raised.next(in, e.w.r.b)
 	switch {
 	case in.op >= opI32Load && in.op <= opI64Store32:
 		e.memoryAccess(in)
@@ -109,6 +116,10 @@ func (e *emitter) instruction(in *instruction) {
 			e.last = in.end
 			e.floatSelect(in.typ)
 		}
+	case in.op == opGlobalSet && e.h != nil && in.index == e.h.stack && !raised:
+		e.flush(in.start)
+		e.last = in.end
+		e.stackCheck()
 	case in.op == opMemorySize:
 		e.flush(in.end)
 		e.i32Const(1)

@@ -21,6 +21,7 @@ func FuzzRewrite(f *testing.F) {
 	f.Add(aroundCalls(testguest.F64T))
 	for seed := range byte(8) {
 		f.Add(generate([]byte{seed, 3 * seed, 5, 77, seed}))
+		f.Add(generate([]byte{seed, 3 * seed, 5, 77, seed, seed, 1})) // with threads
 	}
 	f.Add(testguest.Guest(nil))
 	ctx := context.Background()

@@ -11,6 +11,9 @@ type generator struct {
 	depth int
 	loops uint32
 	size  int
+	// threads: with a stack pointer, see threadModule. It depends on the length of the program, so that programs in testdata
+	// keep their meaning.
+	threads bool
 }
 
 // Locals of the generated function, after its parameters.
@@ -22,7 +25,7 @@ const (
 var genByType = map[byte][]uint32{'i': {0, 2, 3, 4}, 'l': {1, 5, 6}, 'f': {7, 8}, 'd': {9, 10}}
 
 func generate(program []byte) []byte {
-	g := &generator{bytes: program, state: 1, c: code()}
+	g := &generator{bytes: program, state: 1, c: code(), threads: len(program)%3 == 1}
 	for range 6 + g.n(8) {
 		g.statement()
 	}
@@ -39,7 +42,13 @@ func generate(program []byte) []byte {
 	for _, l := range []uint32{9, 10} {
 		g.c.I64(31).Raw(0x7e).Get(l).Raw(0xbd, 0x7c)
 	}
-	return module1(2, "il:l", genLocals, g.c)
+	if !g.threads {
+		return module1(2, "il:l", genLocals, g.c)
+	}
+	g.c.I64(31).Raw(0x7e).Op(0x23, 0).Raw(0xad, 0x7c)
+	m := threadModule(2)
+	m.Export("f", testguest.KindFunc, m.Func("il:l", genLocals, g.c))
+	return m.Bytes()
 }
 
 func (g *generator) n(limit int) int {
@@ -60,6 +69,9 @@ func (g *generator) local(typ byte) uint32 {
 
 func (g *generator) statement() {
 	g.size++
+	if g.threads && g.n(3) == 0 {
+		g.stack()
+	}
 	kind := g.n(12)
 	if g.depth > 3 || g.size > 80 {
 		kind %= 4
@@ -133,6 +145,24 @@ func (g *generator) block() {
 		g.statement()
 	}
 	g.depth--
+}
+
+// stack moves the stack pointer.
+func (g *generator) stack() {
+	switch g.n(5) {
+	case 0: // down, as a function begins
+		l := g.local('i')
+		g.c.Op(0x23, 0).I32(int32(16*g.n(64))).Raw(0x6b).Tee(l).Op(0x24, 0)
+	case 1: // up, as it ends
+		g.c.Op(0x23, 0).I32(int32(16*g.n(64))).Raw(0x6a).Op(0x24, 0)
+	case 2: // up from where it was
+		g.c.Get(g.local('i')).I32(int32(g.n(100)-50)).Raw(0x6a).Op(0x24, 0)
+	case 3:
+		g.expr('i', 2)
+		g.c.Op(0x24, 0)
+	case 4:
+		g.c.Op(0x23, 0).Set(g.local('i'))
+	}
 }
 
 func (g *generator) bulk() {

@@ -3,7 +3,7 @@ package rewrite
 import "strings"
 
 // Version changes whenever the same input would give another output, so that caches can be keyed by it.
-const Version = 3
+const Version = 4
 
 // DefaultInterval is the number of loop iterations between two ticks: at most about a millisecond of compiled code.
 const DefaultInterval = 50_000
@@ -13,6 +13,8 @@ const bulkChunk = 1 << 20
 
 const (
 	countdownName  = "mayfly_countdown"
+	stackLimitName = "mayfly_stack_limit"
+	stackPointer   = "__stack_pointer"
 	globalPrefix   = "mayfly_global_"
 	reservedPrefix = "mayfly_"
 )
@@ -27,7 +29,7 @@ type Options struct {
 
 // Stats counts what was done to a module.
 type Stats struct {
-	Functions, Safepoints, Accesses, Covered, FloatSelects int
+	Functions, Safepoints, Accesses, Covered, FloatSelects, StackChecks int
 }
 
 // Result is a rewritten module.
@@ -40,7 +42,10 @@ type Result struct {
 	Globals []Global
 	// Countdown is the export name of the countdown to the next tick; also one of Globals. Empty without ticks.
 	Countdown string
-	Stats     Stats
+	// StackPointer and StackLimit are the export names of the shadow stack's pointer and of the address below which it must
+	// not go; also two of Globals. Empty when the module has no threads.
+	StackPointer, StackLimit string
+	Stats                    Stats
 }
 
 // Rewrite returns the forkable form of a guest module. A module that imports mayfly.tick gets safepoints; one that does
@@ -57,7 +62,10 @@ func Rewrite(bin []byte, o *Options) (*Result, error) {
 		return nil, formatErr("start function: a guest is a reactor")
 	}
 	res := &Result{Data: m.data}
-	h := m.addHelpers(o)
+	h, err := m.addHelpers(o)
+	if err != nil {
+		return nil, err
+	}
 
 	var exports []export
 	for _, x := range m.exports {
@@ -80,6 +88,11 @@ func Rewrite(bin []byte, o *Options) (*Result, error) {
 		exports = append(exports, export{countdownName, 3, h.countdown})
 		res.Globals = append(res.Globals, Global{countdownName})
 	}
+	if h != nil && h.stack != none {
+		res.StackPointer, res.StackLimit = globalPrefix+itoa(int(h.stack)), stackLimitName
+		exports = append(exports, export{stackLimitName, 3, h.limit})
+		res.Globals = append(res.Globals, Global{stackLimitName})
+	}
 	for i, mut := range m.globalMut {
 		if mut {
 			g := Global{globalPrefix + itoa(i)}
@@ -91,17 +104,27 @@ func Rewrite(bin []byte, o *Options) (*Result, error) {
 	return res, nil
 }
 
-// addHelpers reserves indices for the added functions and global; nil when the module has no tick.
-func (m *module) addHelpers(o *Options) *helpers {
+// addHelpers reserves indices for the added functions and globals; nil when the module has no tick.
+func (m *module) addHelpers(o *Options) (*helpers, error) {
 	if m.tickImport < 0 {
-		return nil
+		return nil, nil
 	}
-	n := uint32(len(m.importTypes) + len(m.funcs))
-	h := &helpers{tick: uint32(m.tickImport), countdown: uint32(len(m.globalTypes)), copy: n, fill: n + 1, interval: o.Interval}
+	n, g := uint32(len(m.importTypes)+len(m.funcs)), uint32(len(m.globalTypes))
+	h := &helpers{tick: uint32(m.tickImport), copy: n, fill: n + 1, interval: o.Interval, countdown: g, limit: g + 1, stack: none}
 	if h.interval <= 0 {
 		h.interval = DefaultInterval
 	}
-	return h
+	if m.threads {
+		for _, x := range m.exports {
+			if x.name == stackPointer && x.kind == 3 && x.index < g && m.globalMut[x.index] && m.globalTypes[x.index] == typeI32 {
+				h.stack = x.index
+			}
+		}
+		if h.stack == none {
+			return nil, formatErr("threads, but no mutable i32 global %s", stackPointer)
+		}
+	}
+	return h, nil
 }
 
 func itoa(i int) string {
@@ -187,7 +210,7 @@ func (m *module) encodeFuncs(h *helpers) []byte {
 	return b
 }
 
-// encodeGlobals adds the countdown after the module's own globals.
+// encodeGlobals adds the countdown and the stack limit after the module's own globals.
 func (m *module) encodeGlobals(h *helpers) []byte {
 	var body []byte
 	for _, s := range m.sections {
@@ -198,14 +221,20 @@ func (m *module) encodeGlobals(h *helpers) []byte {
 	if h == nil {
 		return body
 	}
+	added := []int64{int64(h.interval)}
+	if h.stack != none {
+		added = append(added, 0)
+	}
 	r := &reader{b: body}
 	n := uint32(0)
 	if body != nil {
 		n = r.u32()
 	}
-	b := appendU32(nil, n+1)
+	b := appendU32(nil, n+uint32(len(added)))
 	b = append(b, body[r.pos:]...)
-	b = append(b, typeI32, 1, opI32Const)
-	b = appendS64(b, int64(h.interval))
-	return append(b, opEnd)
+	for _, x := range added {
+		b = append(b, typeI32, 1, opI32Const)
+		b = append(appendS64(b, x), opEnd)
+	}
+	return b
 }

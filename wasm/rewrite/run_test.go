@@ -34,6 +34,7 @@ func instantiate(t testing.TB, cfg wazero.RuntimeConfig, bin []byte, data []rewr
 	in := &instance{}
 	tick := api.GoFunc(func(context.Context, []uint64) { in.ticks++ })
 	b := r.NewHostModuleBuilder("mayfly")
+	b.NewFunctionBuilder().WithFunc(func(_, _, _ uint32) uint32 { return 0 }).Export("thread_start")
 	if _, err := b.NewFunctionBuilder().WithGoFunction(tick, nil, nil).Export("tick").Instantiate(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -101,6 +102,10 @@ func rewritten(t testing.TB, bin []byte, o *rewrite.Options) *rewrite.Result {
 func compiler() wazero.RuntimeConfig    { return wazero.NewRuntimeConfigCompiler() }
 func interpreter() wazero.RuntimeConfig { return wazero.NewRuntimeConfigInterpreter() }
 
+func engines() map[string]wazero.RuntimeConfig {
+	return map[string]wazero.RuntimeConfig{"compiler": compiler(), "interpreter": interpreter()}
+}
+
 // trio is a module as it was, in the interpreter, and rewritten in both engines.
 type trio struct {
 	t        testing.TB
@@ -113,7 +118,7 @@ func newTrio(t testing.TB, bin []byte, o *rewrite.Options) *trio {
 	t.Helper()
 	res := rewritten(t, bin, o)
 	x := &trio{t: t, original: instantiate(t, interpreter(), bin, nil), others: map[string]*instance{}, stats: res.Stats}
-	for name, cfg := range map[string]wazero.RuntimeConfig{"compiler": compiler(), "interpreter": interpreter()} {
+	for name, cfg := range engines() {
 		in := instantiate(t, cfg, res.Module, res.Data)
 		in.guard = page
 		x.others[name] = in
@@ -170,3 +175,14 @@ func module1(pages uint32, sig, locals string, c *testguest.Code) []byte {
 	m.Export("f", testguest.KindFunc, m.Func(sig, locals, c))
 	return m.Bytes()
 }
+
+// threadModule returns a module like newModule's that imports thread_start as well, as function 1, and has a stack pointer
+// as its global 0, at first stackTop.
+func threadModule(pages uint32) *testguest.Module {
+	m := newModule(pages)
+	m.Import("mayfly", "thread_start", "iii:i")
+	m.Export("__stack_pointer", testguest.KindGlobal, m.Global('i', true, stackTop))
+	return m
+}
+
+const stackTop = 0x8000

@@ -13,9 +13,10 @@
 //
 // # Waiting
 //
-// Only fd_read of standard input and poll_oneoff wait. They end early when the context of the call is done or the
-// channel of [Process.SetInterrupt] is closed. No lock is held and no view of guest memory is kept while they wait,
-// so other calls may run on the same instance meanwhile; see [Options.Block].
+// Only fd_read of standard input and poll_oneoff wait. They end early when the context of the call is done: a sleep
+// succeeds then, since wasi-libc reports an interrupted one as ENOTSUP, and the guest is expected to look at its interrupt
+// flag; a read of standard input fails with EINTR. No lock is held and no view of guest memory is kept while they wait, so
+// other calls may run on the same instance meanwhile; see [Options.Block].
 //
 // # Deviations from POSIX and WASI
 //

@@ -27,6 +27,8 @@ type file struct {
 	entries []dirEntry
 	listed  bool // entries is valid
 	started bool // entries have been read from f, so the next time begins with a rewind
+	// borrowed files belong to the process that this one was forked from.
+	borrowed bool
 }
 
 // dir says whether names may be relative to the file.
@@ -99,7 +101,7 @@ func (p *Process) forget(f *file) {
 }
 
 func closeFile(f *file) errno {
-	if f == nil || f.f == nil {
+	if f == nil || f.f == nil || f.borrowed {
 		return success
 	}
 	return toErrno(f.f.Close())

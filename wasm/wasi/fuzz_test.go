@@ -32,8 +32,8 @@ func FuzzCalls(f *testing.F) {
 	))
 
 	g := newGuest(f, nil)
-	interrupted := make(chan struct{})
-	close(interrupted) // or a sleep would take as long as the guest wants
+	done, cancel := context.WithCancel(context.Background())
+	cancel() // or a sleep would take as long as the guest wants
 	blank := make([]byte, memSize)
 
 	f.Fuzz(func(t *testing.T, in []byte) {
@@ -57,8 +57,7 @@ func FuzzCalls(f *testing.F) {
 			}
 			p.stdin.Wait()
 		}()
-		p.SetInterrupt(interrupted)
-		ctx := withProcess(context.Background(), p)
+		ctx := withProcess(done, p)
 
 		n := min(int(next())|int(next())<<8, len(in))
 		g.put(0, blank)

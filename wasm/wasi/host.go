@@ -77,7 +77,9 @@ func (f function) bind(get func(context.Context) *Process) api.GoModuleFunc {
 			stack[0] = uint64(errNosys)
 			return
 		}
+		p.calling = ctx
 		stack[0] = uint64(f.do(call{ctx, p, m.Memory(), stack}))
+		p.calling = nil
 	}
 }
 

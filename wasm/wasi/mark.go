@@ -17,6 +17,7 @@ func (p *Process) Mark() Mark {
 // are. It must not run while the guest does. Errors of closing are dropped: nobody is left to act on them.
 func (p *Process) Restore(m Mark) {
 	p.mu.Lock()
+	p.calling = nil // it was killed
 	var stale []*file
 	for fd, f := range p.fds.files {
 		if f == nil || f.kind != kindFile || slices.Contains(m.files, f) {

@@ -139,6 +139,9 @@ func (p *Process) poll(ctx context.Context, subs []subscription) {
 	for i := range subs {
 		s := &subs[i]
 		if s.fired {
+			if s.kind == pollClock {
+				p.block(ctx, func() {}) // sleep(0) lets others run
+			}
 			return
 		}
 		if s.kind == pollClock && (first == nil || s.due < first.due) {
@@ -161,12 +164,11 @@ func (p *Process) poll(ctx context.Context, subs []subscription) {
 				break
 			}
 		}
-		p.wait(ctx, func(interrupt <-chan struct{}) {
+		p.block(ctx, func() {
 			select {
 			case <-again:
 				return
 			case <-expired:
-			case <-interrupt:
 			case <-ctx.Done():
 			}
 			waiting = false

@@ -47,6 +47,9 @@ type Options struct {
 	// another call of the same instance run meanwhile. Default: f is simply called.
 	// It is also called by sched_yield, with an f that does nothing.
 	Block func(ctx context.Context, f func())
+	// Shared tells whether the guest has other threads than the one that calls. While it does, file operations run in Block
+	// as well; what they read and write goes through a buffer. Guest memory must not move then. Default: never.
+	Shared func(ctx context.Context) bool
 }
 
 // A Lutimenser is a file system that can set the times of a symbolic link itself, in nanoseconds since 1970 or
@@ -67,17 +70,18 @@ type Process struct {
 	monotonic func() time.Duration
 	cputime   func() time.Duration
 	block     func(ctx context.Context, f func())
+	shared    func(ctx context.Context) bool
+	calling   context.Context // of the host function that runs; it belongs to the thread that runs
 
-	mu        sync.Mutex // guards what follows; never held while a file, a stream or Block is called
-	fds       fdTable
-	args      []string
-	env       []string
-	stdin     *Stdin
-	stdout    io.Writer
-	stderr    io.Writer
-	interrupt <-chan struct{}
-	cached    int // directory entries held by all descriptors, see maxCachedEntries
-	closed    bool
+	mu     sync.Mutex // guards what follows; never held while a file, a stream or Block is called
+	fds    fdTable
+	args   []string
+	env    []string
+	stdin  *Stdin
+	stdout io.Writer
+	stderr io.Writer
+	cached int // directory entries held by all descriptors, see maxCachedEntries
+	closed bool
 }
 
 // started is the origin of the default monotonic clock. One second is added to readings, since programs take zero for
@@ -91,7 +95,10 @@ func NewProcess(o *Options) *Process {
 	}
 	p := &Process{
 		fs: o.FS, terminal: o.Terminal, rand: o.Rand,
-		walltime: o.Walltime, monotonic: o.Monotonic, cputime: o.CPUTime, block: o.Block,
+		walltime: o.Walltime, monotonic: o.Monotonic, cputime: o.CPUTime, block: o.Block, shared: o.Shared,
+	}
+	if p.fs != nil {
+		p.fs = outsideFS{p.fs, &outside{p: p, mu: new(sync.Mutex)}}
 	}
 	if p.rand == nil {
 		p.rand = rand.Reader
@@ -165,15 +172,6 @@ func (p *Process) SetStdio(stdin *Stdin, stdout, stderr io.Writer) {
 	}
 }
 
-// SetInterrupt sets the channel that ends waits early when it is closed, for the calls that follow; nil is never.
-// A sleep that ends early succeeds, since wasi-libc reports an interrupted one as ENOTSUP; the guest is expected to look
-// at its interrupt flag afterwards. A read of standard input fails with EINTR.
-func (p *Process) SetInterrupt(ch <-chan struct{}) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.interrupt = ch
-}
-
 // OpenFiles returns how many descriptors are open besides the standard streams and the root.
 func (p *Process) OpenFiles() int {
 	p.mu.Lock()
@@ -192,11 +190,11 @@ func (p *Process) OpenFiles() int {
 func (p *Process) Close() error {
 	p.mu.Lock()
 	files := p.fds.files
-	p.fds.files, p.cached, p.closed = nil, 0, true
+	p.fds.files, p.cached, p.closed, p.calling = nil, 0, true, nil // a call that was killed is calling still
 	p.mu.Unlock()
 	var errs []error
 	for fd, f := range files {
-		if f == nil || f.f == nil {
+		if f == nil || f.f == nil || f.borrowed {
 			continue
 		}
 		if e := f.f.Close(); e != 0 {
@@ -204,12 +202,4 @@ func (p *Process) Close() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// wait runs f through Block with a channel that is closed or readable when the guest is interrupted.
-func (p *Process) wait(ctx context.Context, f func(interrupt <-chan struct{})) {
-	p.mu.Lock()
-	ch := p.interrupt
-	p.mu.Unlock()
-	p.block(ctx, func() { f(ch) })
 }

@@ -159,11 +159,10 @@ func (p *Process) awaitStdin(ctx context.Context, s *Stdin, nonblock bool) errno
 			return errAgain
 		}
 		e := errIntr
-		p.wait(ctx, func(interrupt <-chan struct{}) {
+		p.block(ctx, func() {
 			select {
 			case <-again:
 				e = success
-			case <-interrupt:
 			case <-ctx.Done():
 			}
 		})

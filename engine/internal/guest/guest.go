@@ -21,7 +21,12 @@ const (
 	OpModules = 2
 	// OpIncomplete tells whether the body is the beginning of a statement; the answer's head is {"incomplete": bool}.
 	OpIncomplete = 3
+	// OpFork is what a guest asks of a fork that it makes of itself; the host passes it on.
+	OpFork = 4
 )
+
+// Failed is the status of an answer that is an error.
+const Failed = 1
 
 // ExecHead is the head of OpExec.
 type ExecHead struct {
@@ -71,6 +76,8 @@ type Answer struct {
 	// Variable is the name that the last statement assigned the value to, empty when it was an expression.
 	Variable string `json:"variable"`
 	Error    *Error `json:"error"`
+	// ThreadsEnded counts threads that did not end by themselves.
+	ThreadsEnded int `json:"threads_ended"`
 
 	// ValueJSON and ValueRepr are the encodings, cut out of the body.
 	ValueJSON json.RawMessage `json:"-"`
@@ -134,6 +141,7 @@ func (a *Answer) check(body int) error {
 	default:
 		return fmt.Errorf("%w: status %q", ErrAnswer, cut(a.Status, 40))
 	}
+	a.ThreadsEnded = max(a.ThreadsEnded, 0)
 	a.Variable = cut(a.Variable, maxShort)
 	return nil
 }

@@ -1,4 +1,4 @@
-# expect: timeout,error
+# expect: error
 import threading
 
 lock = threading.Lock()

@@ -1,31 +1,34 @@
 # expect: ok
-import concurrent.futures
 import multiprocessing
+import time
+
+started = failed = 0
 
 
-def work(n):
-    return n
+def work(depth):
+    for _ in range(3):
+        multiprocessing.Process(target=work, args=(depth + 1,)).start()
 
 
-def by_executor():
-    with concurrent.futures.ProcessPoolExecutor(4) as pool:
-        return list(pool.map(work, range(10)))
-
-
-def by_pool():
-    with multiprocessing.Pool(4) as pool:
-        return pool.map(work, range(10))
-
-
-def by_process():
-    for _ in range(100):
-        multiprocessing.Process(target=work, args=(1,)).start()
-
-
-for attempt in (by_process, by_pool, by_executor):
+processes = []
+for _ in range(200):
+    p = multiprocessing.Process(target=time.sleep, args=(100,))
     try:
-        attempt()
-    except Exception as err:
-        print(attempt.__name__, type(err).__name__)
+        p.start()
+    except OSError:
+        failed += 1
     else:
-        raise SystemExit("a process was made")
+        started += 1
+        processes.append(p)
+if not 1 <= started <= 64 or failed + started != 200:
+    raise SystemExit(f"{started} processes were started, {failed} were not")
+for p in processes:
+    p.kill()
+for p in processes:
+    p.join()
+
+p = multiprocessing.Process(target=work, args=(0,))
+p.start()
+p.join()
+if p.exitcode != 1:
+    raise SystemExit("a process has started processes")

@@ -1,4 +1,5 @@
-# expect: ok,error,timeout,memory_limit
+# expect: ok
+# As many threads as there can be, and then some.
 import threading
 
 event = threading.Event()
@@ -10,4 +11,4 @@ try:
 except (RuntimeError, MemoryError) as err:
     print(type(err).__name__, err)
 event.set()
-print("started", started >= 0)
+assert 50 < started < 1000, started

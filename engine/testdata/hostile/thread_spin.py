@@ -1,4 +1,4 @@
-# expect: ok,error,timeout
+# expect: timeout
 # Threads that never end.
 import threading
 

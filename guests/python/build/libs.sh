@@ -36,12 +36,12 @@ tar xf "$SRC"/sqlite3_*.orig.tar.xz -C sqlite --strip-components=1
 (cd sqlite
  env -u AR -u RANLIB -u NM CC=gcc ./configure --disable-tcl
  make sqlite3.c
- # One process owns a session's files, so locks are not needed, and WASI has none: the "unix-none"
- # VFS is the default. No WAL (needs shared memory), no extensions (need dlopen).
- clang-19 $TARGET -O2 $F -DSQLITE_THREADSAFE=0 -DSQLITE_OMIT_LOAD_EXTENSION \
+ # Serialized, with the mutexes of libpython. No WAL (needs shared memory), no extensions (need dlopen),
+ # no threads of its own for sorting (they would need stacks, and there is one processor).
+ clang-19 $TARGET -O2 $F -include "$RECIPE/sqlite-wasi.h" -DSQLITE_THREADSAFE=1 -DSQLITE_OMIT_LOAD_EXTENSION \
    -DSQLITE_ENABLE_FTS5 -DSQLITE_ENABLE_FTS4 -DSQLITE_ENABLE_RTREE -DSQLITE_ENABLE_MATH_FUNCTIONS \
    -DSQLITE_ENABLE_COLUMN_METADATA -DSQLITE_OMIT_WAL -DSQLITE_DEFAULT_MEMSTATUS=0 \
-   -DSQLITE_TEMP_STORE=2 -DSQLITE_DEFAULT_UNIX_VFS='"unix-none"' \
+   -DSQLITE_TEMP_STORE=2 -DSQLITE_MAX_WORKER_THREADS=0 -DSQLITE_DEFAULT_UNIX_VFS='"unix"' \
    -D_WASI_EMULATED_GETPID -D_WASI_EMULATED_MMAN -c sqlite3.c
  $AR rcsD "$PREFIX/lib/libsqlite3.a" sqlite3.o
  cp sqlite3.h "$PREFIX/include")

@@ -16,4 +16,5 @@ $CC -O3 -DNDEBUG -fwrapv -Wall -Wextra $I "-DMAYFLY_BUILD=\"$BUILD_NAME\"" -c re
 LIBS=$(printf 'include Makefile\nprint-libs: ; @echo $(LIBS) $(MODLIBS) $(SYSLIBS)\n' | make -s -C "$B" -f - print-libs)
 cd "$B"
 $CC -mexec-model=reactor -z stack-size=$STACK_SIZE -Wl,--stack-first -Wl,--initial-memory=50331648 -Wl,--gc-sections \
+  -Wl,--export=__stack_pointer \
   -o "$OUT" "$R/reactor.o" "$R/frozen.o" "$R/blob.o" libpython3.13.a $LIBS "$@"

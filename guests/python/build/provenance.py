@@ -24,7 +24,7 @@ def file(name):
 
 doc = {
     'guest': 'python',
-    'abi': 1,
+    'abi': 2,
     'python': '%d.%d.%d' % sys.version_info[:3],
     'wasm': file('python.wasm'),
     'artefact': file('python.wasm.zst'),

@@ -47,6 +47,11 @@ type guest struct {
 	call, recv, exit, random, write, yield uint32
 	gi, gl, gd, gf                         uint32
 	reserve, status, interrupt, deep       uint32
+
+	// Only with threads.
+	start, wait, wake, threadYield, threadExit, threadInterrupt, drop, poll uint32
+	fork, forkWait, forkEnd                                                 uint32
+	sp, deepN, deepWait, interpret                                          uint32
 }
 
 func build(o *Options) *Module {
@@ -62,14 +67,33 @@ func build(o *Options) *Module {
 	g.random = m.Import(wasi, "random_get", "ii:i")
 	g.write = m.Import(wasi, "fd_write", "iiii:i")
 	g.yield = m.Import(wasi, "sched_yield", ":i")
+	if o.Threads {
+		g.start = m.Import("mayfly", "thread_start", "iii:i")
+		g.wait = m.Import("mayfly", "thread_wait", "il:i")
+		g.wake = m.Import("mayfly", "thread_wake", "ii:")
+		g.threadYield = m.Import("mayfly", "thread_yield", ":")
+		g.threadExit = m.Import("mayfly", "thread_exit", ":")
+		g.threadInterrupt = m.Import("mayfly", "thread_interrupt", ":")
+		g.drop = m.Import("mayfly", "thread_drop", ":")
+		g.fork = m.Import("mayfly", "fork", "ii:i")
+		g.forkWait = m.Import("mayfly", "fork_wait", "il:l")
+		g.forkEnd = m.Import("mayfly", "fork_end", "i:")
+		g.poll = m.Import(wasi, "poll_oneoff", "iiii:i")
+	}
 	m.Global('i', false, 99) // immutable: not part of the state
 	g.gi = m.Global('i', true, GlobalI32)
 	g.gl = m.Global('l', true, GlobalI64)
 	g.gd = m.Global('d', true, 0x3fe0000000000000)
 	g.gf = m.Global('f', true, 0x3e800000)
+	if o.Threads {
+		g.sp = m.Global('i', true, StackTop)
+	}
 	m.Data(Greeting, []byte(Hello))
 
 	g.helpers()
+	if o.Threads {
+		g.threads()
+	}
 	m.Table(g.ops()...)
 	export := func(name, sig, locals string, c *Code) {
 		if f := m.Func(sig, locals, c); name != o.Omit {
@@ -87,6 +111,9 @@ func build(o *Options) *Module {
 	export("guest_alloc", "i:i", "", g.alloc())
 	export("guest_init", "ii:i", "", g.init())
 	export("guest_call", "ii:l", "i", g.dispatch())
+	if o.Threads {
+		m.Export("guest_child", KindFunc, m.NextFunc()-1)
+	}
 	return m
 }
 
@@ -146,6 +173,20 @@ func (g *guest) helpers() {
 	deep := g.m.NextFunc()
 	c = code().Get(0).I32(0xfff).Raw(0x71).Mem(opLoad8, 0).Get(0).I32(1).Op(opAdd).Call(deep).Op(opAdd)
 	g.deep = g.m.Func("i:i", "", c)
+
+	// deepN calls itself n times.
+	g.deepN = g.m.NextFunc()
+	c = code().Get(0).Op(opEqz).If(Void).I32(0).Op(opReturn).End()
+	c.Get(0).I32(1).Op(opSub).Call(g.deepN).Loop(Void).End().Get(0).Op(opAdd)
+	g.m.Func("i:i", "", c)
+
+	if g.wait == 0 {
+		return
+	}
+	g.deepWait = g.m.NextFunc()
+	c = code().Get(0).Op(opEqz).If(Void).Get(1).I64(-1).Call(g.wait).Op(opDrop).Op(opReturn).End()
+	c.Get(0).I32(1).Op(opSub).Get(1).Call(g.deepWait)
+	g.m.Func("ii:", "", c)
 }
 
 func (g *guest) alloc() *Code {

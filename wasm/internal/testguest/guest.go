@@ -11,26 +11,27 @@ type Op uint32
 
 // Operations of the guest.
 const (
-	Echo      Op = iota // answers the body
-	Count               // (delta): adds to a word of memory and to a global of each type; answers like State
-	Status              // answers a State
-	Spin                // runs for ever
-	SpinUntil           // runs until the interrupt word is set; answers an Interrupt and clears it
-	SpinN               // (n): a loop of n iterations
-	Grow                // (pages): answers the result of memory.grow and memory.size
-	Fill                // (address, value, length)
-	Copy                // (destination, source, length)
-	Trap                // unreachable
-	Recurse             // recursion without end
-	Exit                // (code): proc_exit
-	HostCall            // (pointer, length, delta, payload...): see HostCallBody
-	Answer              // (low, high): the result of guest_call as it is
-	Random              // answers 16 bytes of random_get
-	Write               // (fd, bytes...): answers errno and length of fd_write
-	Poke                // (address, value)
-	Touch               // (address, length, value): a byte in each 4 KiB
-	Load                // (address): answers a word
-	Yield               // sched_yield; answers an Interrupt and clears it
+	Echo       Op = iota // answers the body
+	Count                // (delta): adds to a word of memory and to a global of each type; answers like State
+	Status               // answers a State
+	Spin                 // runs for ever
+	SpinUntil            // runs until the interrupt word is set; answers an Interrupt and clears it
+	SpinN                // (n): a loop of n iterations
+	Grow                 // (pages): answers the result of memory.grow and memory.size
+	Fill                 // (address, value, length)
+	Copy                 // (destination, source, length)
+	Trap                 // unreachable
+	Recurse              // recursion without end
+	Exit                 // (code): proc_exit
+	HostCall             // (pointer, length, delta, payload...): see HostCallBody
+	Answer               // (low, high): the result of guest_call as it is
+	Random               // answers 16 bytes of random_get
+	Write                // (fd, bytes...): answers errno and length of fd_write
+	Poke                 // (address, value)
+	Touch                // (address, length, value): a byte in each 4 KiB
+	Load                 // (address): answers a word
+	Yield                // sched_yield; answers an Interrupt and clears it
+	RunProgram           // runs the body as a Program in the first thread
 	numOps
 )
 
@@ -128,10 +129,11 @@ func bootFrame(payload string) []byte {
 
 // Options are ways in which the guest can break the ABI.
 type Options struct {
-	ABI     int32  // answer of guest_abi; default 1
+	ABI     int32  // answer of guest_abi; default 2
 	Control int32  // answer of guest_control; default Control
 	Omit    string // an export to leave out
 	NoTick  bool   // do not import mayfly.tick
+	Threads bool   // with threads, see Program
 }
 
 // Guest returns the guest's module. The result depends only on o, which may be nil.
@@ -141,7 +143,7 @@ func Guest(o *Options) []byte {
 		opts = *o
 	}
 	if opts.ABI == 0 {
-		opts.ABI = 1
+		opts.ABI = 2
 	}
 	if opts.Control == 0 {
 		opts.Control = Control

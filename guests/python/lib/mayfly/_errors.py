@@ -1,5 +1,6 @@
 """Describes exceptions for people: the program's own lines, with their text, and what to do about it."""
 
+import _mayfly
 import builtins
 import sys
 import traceback
@@ -21,15 +22,14 @@ def _own(frames):
     return own or [f for f in frames if not f.filename.startswith("<mayfly>/")]
 
 
-def _trim(te, seen):
-    if te is None or id(te) in seen:
-        return
-    seen.add(id(te))
-    te.stack[:] = _own(te.stack)
-    _trim(te.__cause__, seen)
-    _trim(te.__context__, seen)
-    for sub in te.exceptions or ():
-        _trim(sub, seen)
+def _trim(te):
+    seen, todo = set(), [te]
+    while todo:
+        te = todo.pop()
+        if te is not None and id(te) not in seen:
+            seen.add(id(te))
+            te.stack[:] = _own(te.stack)
+            todo += (te.__cause__, te.__context__, *(te.exceptions or ()))
 
 
 def _cut(text, limit):
@@ -57,7 +57,7 @@ def text(exc):
     waiting = getattr(exc, "mayfly_waiting", None)
     if waiting:
         te.stack[:] = traceback.StackSummary.extract(iter(waiting))
-    _trim(te, set())
+    _trim(te)
     lines = "".join(te.format()).splitlines(True)
     return _cut("".join(map(_cut_line, lines)), _MAX_TRACEBACK)
 
@@ -78,6 +78,8 @@ def _line(exc):
 
 
 def _kind(exc):
+    if _isinstance(exc, _mayfly.DeadlockError):
+        return "deadlock"
     if _isinstance(exc, MemoryError):
         return "memory"
     if _isinstance(exc, SyntaxError):

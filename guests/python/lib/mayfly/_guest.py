@@ -1,5 +1,6 @@
 """Serves the host's requests. One function per op; the frames are described in guests/README.md."""
 
+import _mayfly
 import _sitebuiltins
 import builtins
 import sys
@@ -11,9 +12,9 @@ import html, inspect, io, itertools, json, keyword, linecache, locale, logging, 
 import pickle, pprint, queue, random, re, secrets, shutil, signal, socket, statistics, string, struct, tempfile  # noqa: F401
 import textwrap, threading, time, tokenize, traceback, types, typing, unicodedata, urllib.parse, uuid, weakref, zlib  # noqa: F401
 
-from mayfly import _json, _loop, _modules, _run, _streams, _unsupported
+from mayfly import _json, _loop, _modules, _run, _streams, _threads, _unsupported
 
-OP_EXEC, OP_MODULES, OP_INCOMPLETE = 1, 2, 3
+OP_EXEC, OP_MODULES, OP_INCOMPLETE, OP_FORK = 1, 2, 3, 4
 
 _decode, _encode = _json.decode, _json.encode
 _from_bytes = int.from_bytes
@@ -34,6 +35,18 @@ def _error(exc):
     return b"\1\0\0\0" + len(head).to_bytes(4, "little") + head
 
 
+def _fork(body):
+    from mayfly import _processes
+
+    try:
+        body = _processes.run(body)
+    except BaseException as exc:
+        return _error(exc)
+    finally:
+        _streams.flush()
+    return b"\0\0\0\0\2\0\0\0{}" + body
+
+
 def handle(request):
     op = _from_bytes(request[:4], "little")
     end = 8 + _from_bytes(request[4:8], "little")
@@ -44,8 +57,12 @@ def handle(request):
         return _modules.report()
     if op == OP_INCOMPLETE:
         return _run.incomplete(request[end:])
+    if op == OP_FORK:
+        return _fork(request[end:])
     return _error(ValueError(f"unknown op {op}"))
 
 
 # A regular expression cache and the like fill up in the template, not in each sandbox.
-_run.warm_up()
+_threads.library_locks()
+_run.warm_up(handle)
+_mayfly.set_settle(lambda: _run.settle(handle))

@@ -16,6 +16,8 @@ def hint(exc):
         return "the sandbox's memory limit is reached: work in smaller pieces, or run with a higher limit (--memory)"
     if isinstance(exc, RecursionError):
         return "the recursion limit protects the stack: use a loop with an explicit stack instead"
+    if isinstance(exc, RuntimeError) and str(exc) == "can't start new thread":
+        return "the sandbox's limit of threads (--threads) or of memory (--memory) is reached: wait for some to end"
     return getattr(exc, "mayfly_hint", None)
 
 

@@ -1,29 +1,46 @@
-"""asyncio's event loop for a sandbox: there are no sockets, pipes and signals to wait for, only time."""
+"""asyncio's event loop for a sandbox: there are no sockets, pipes and signals to wait for, only time and other threads."""
 
+import _mayfly
+import _thread
 import asyncio
 import selectors
-import time
 from asyncio import base_events, events, selector_events, unix_events
 
 _runner = None
+_TIMEOUT_MAX = _thread.TIMEOUT_MAX
 
 
 class _Selector(selectors._BaseSelectorImpl):
-    """Waits in the host, where an interrupt can end the wait."""
+    """Waits for a lock, which another thread can release and an interrupt can end."""
+
+    def __init__(self):
+        super().__init__()
+        self._wake = _thread.allocate_lock()
+        self._wake.acquire()
 
     def select(self, timeout=None):
         if timeout is None:
-            raise RuntimeError("asyncio: every task waits for something that can no longer happen (deadlock)")
-        if timeout > 0:
-            time.sleep(timeout)
+            if not _mayfly.thread_count():
+                raise _mayfly.DeadlockError("asyncio: every task waits for something that can no longer happen (deadlock)")
+            self._wake.acquire()
+        elif timeout > 0:
+            self._wake.acquire(True, min(timeout, _TIMEOUT_MAX))
+        else:
+            self._wake.acquire(False)
         return []
+
+    def wake(self):
+        try:
+            self._wake.release()
+        except RuntimeError:
+            pass  # it is awake
 
 
 class SandboxEventLoop(selector_events.BaseSelectorEventLoop):
-    """A loop of timers and ready callbacks. Without threads, run_in_executor runs the function at once."""
+    """A loop of timers and ready callbacks."""
 
     def __init__(self, selector=None):
-        super().__init__(selector or _Selector())
+        super().__init__(selector if isinstance(selector, _Selector) else _Selector())
 
     def _make_self_pipe(self):
         pass
@@ -32,22 +49,10 @@ class SandboxEventLoop(selector_events.BaseSelectorEventLoop):
         pass
 
     def _write_to_self(self):
-        pass
-
-    def run_in_executor(self, executor, func, *args):
-        future = self.create_future()
-        try:
-            result = func(*args)
-        except (SystemExit, KeyboardInterrupt):
-            raise
-        except BaseException as exc:
-            future.set_exception(exc)
-        else:
-            future.set_result(result)
-        return future
+        self._selector.wake()
 
     def add_signal_handler(self, sig, callback, *args):
-        raise RuntimeError("signals are not available in the sandbox")
+        raise NotImplementedError("signals are not available in the sandbox")
 
     def remove_signal_handler(self, sig):
         return False

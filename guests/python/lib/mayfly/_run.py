@@ -3,16 +3,14 @@
 import _mayfly
 import _random
 import builtins
-import collections
 import gc
-import linecache
 import os
 import random
 import sys
 import time
 import types
 
-from mayfly import _errors, _json, _loop, _results, _streams
+from mayfly import _errors, _json, _loop, _results, _sources, _streams, _threads
 
 # Bound early: the program may replace any of these.
 _compile = _mayfly.compile
@@ -20,22 +18,23 @@ _exec = exec
 _eval = eval
 _dumps = _json.encode
 _settrace, _setprofile = sys.settrace, sys.setprofile
+_gettrace, _getprofile = sys.gettrace, sys.getprofile
 _setrecursionlimit, _getrecursionlimit = sys.setrecursionlimit, sys.getrecursionlimit
 _modules = sys.modules
-_urandom = os.urandom
-_seed = _random.Random.seed  # random.seed wraps it in much that a fork would have to touch
+_forget = _random.Random._forget  # seeds before the next use: a fork that needs no random numbers changes no state
+_interrupted = _mayfly.interrupted
+_DeadlockError = _mayfly.DeadlockError
+_finish_threads = _threads.finish
 
 _ALLOW_TOP_LEVEL_AWAIT = 0x2000
 _CO_COROUTINE = 0x80
 _DEFAULT_RECURSION_LIMIT = 1000
-_MAX_SOURCES = 500
 _WORKSPACE = "/workspace"
 _DEFAULT_ENV = {"HOME": _WORKSPACE}
 
 _OK = b'{"status":"ok"}'
 
-_current = None  # the program whose source is forgotten when the next one comes
-_remembered = collections.deque()
+_argv = None
 _CodeType = types.CodeType
 
 
@@ -57,8 +56,9 @@ def _main():
 
 def _reseed():
     """Forks share their template's random state; uuid, secrets and os.urandom ask the host and need nothing."""
-    _seed(random._inst, int.from_bytes(_urandom(32), "little"))
-    random._inst.gauss_next = None
+    _forget(random._inst)
+    if random._inst.gauss_next is not None:
+        random._inst.gauss_next = None
     if logging := _modules.get("logging"):
         logging._startTime = time.time_ns()
 
@@ -72,30 +72,15 @@ def _prepare(head):
         os.environ.update(_DEFAULT_ENV | env)
     argv = head.get("argv")
     if argv is not None:
-        sys.argv = argv
+        if sys.argv is _argv:
+            _argv[:] = argv
+        else:
+            sys.argv = argv
     _streams.renew(head.get("stdin", False))
-
-
-def _remember(filename, source):
-    """Lets tracebacks and inspect find the source, which is in no file."""
-    global _current
-    linecache.cache.pop(_current, None)
-    _current = filename
-    text = source.decode("utf-8", "replace")
-    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
 
 
 def _defines(code):
     return _CodeType in map(type, code.co_consts)
-
-
-def _keep(filename):
-    """Keeps a source beyond its program, which has defined functions. The oldest are forgotten."""
-    global _current
-    _current = None
-    _remembered.append(filename)
-    if len(_remembered) > _MAX_SOURCES:
-        linecache.cache.pop(_remembered.popleft(), None)
 
 
 def _run(code, namespace):
@@ -125,28 +110,30 @@ def _execute(head, source):
         try:
             code, last, name = _compile(source, filename, _ALLOW_TOP_LEVEL_AWAIT)
         finally:
-            _remember(filename, source)
+            _sources.remember(filename, source)
         if _defines(code) or (last is not None and _defines(last)):
-            _keep(filename)
+            _sources.keep(filename)
         _run(code, namespace)
         if last is not None:
             value, has_value = _run(last, namespace), True
         elif name is not None and name in namespace:
             value, has_value = namespace[name], True
-        if head.get("finish"):
-            _finish()
+        ended = _end(head)
         report = _report(value, name) if has_value and head.get("result") else None
     except SystemExit as exc:
         return _frame(_after(_exit, head, exc))
     except BaseException as exc:
         return _frame(_after(_failure, head, exc))
     finally:
-        _settrace(None)
-        _setprofile(None)
+        if _gettrace() is not None or _getprofile() is not None:
+            _settrace(None)
+            _setprofile(None)
     _streams.flush()
-    if report is None:
+    if report is None and not ended:
         return _frame(_OK)
-    fields, body = report
+    fields, body = report or ({}, b"")
+    if ended:
+        fields["threads_ended"] = ended
     return _frame(_dumps({"status": "ok", **fields}).encode("utf-8", "surrogatepass"), body)
 
 
@@ -168,11 +155,17 @@ def _after(describe, head, exc):
         _setrecursionlimit(_DEFAULT_RECURSION_LIMIT)
     gc.enable()
     answer = describe(exc)
-    if head.get("finish"):
+    try:
+        if ended := _end(head):
+            answer["threads_ended"] = ended
+    except BaseException as other:
+        other.__context__ = None
+        if not (isinstance(other, _DeadlockError) and isinstance(exc, _DeadlockError)):
+            _streams.complain(_errors.text(other))
         try:
-            _finish()
-        except BaseException as exc:
-            _streams.complain(_errors.text(exc))
+            _finish_threads(True)
+        except BaseException as other:
+            _streams.complain(_errors.text(other))  # the program has spoilt threading; the host drops what is left
     _streams.flush()
     return _dumps(answer).encode("utf-8", "replace")
 
@@ -205,12 +198,17 @@ def _failure(exc):
     return answer
 
 
-def _finish():
-    """What an interpreter does at its end: exit handlers, then the event loop's leftovers."""
-    import atexit
+def _end(head):
+    """Ends the threads, and after the only execution does what an interpreter does at its end: exit handlers, then the
+    event loop's leftovers. Returns the number of threads that did not end by themselves."""
+    ended = _finish_threads(_interrupted())
+    if head.get("finish"):
+        import atexit
 
-    atexit._run_exitfuncs()
-    _loop.close()
+        atexit._run_exitfuncs()
+        _loop.close()
+        ended += _finish_threads(_interrupted())
+    return ended
 
 
 def incomplete(source):
@@ -229,20 +227,30 @@ def incomplete(source):
     return _frame(_dumps({"incomplete": more}).encode())
 
 
-def warm_up():
+def warm_up(handle):
     """Takes the paths of a first execution, so that their caches are in the template."""
     sources = (b"1 + 1", b"x = 1\nx", b"1 /", b"1 / 0", b"import os\nprint(end='')\nraise ValueError('x')")
     # Until the adaptive interpreter has specialised the code: it counts in the code itself, and so makes pages private.
-    for source in sources * 20:
-        execute({"filename": "<warm-up>", "result": True, "reseed": True, "argv": ["x"], "env": {}}, source)
-    _remember("<none>", b"")
-    linecache.cache.pop("<warm-up>", None)
-    _remembered.clear()
+    for i, source in enumerate(sources * 30):
+        head = {"filename": "<warm-up>", "argv": ["x"], "result": True}
+        if i % 10 == 0:
+            head.update(reseed=True, env={}, stdin=True)
+        head = _dumps(head).encode()
+        handle(b"\1\0\0\0" + len(head).to_bytes(4, "little") + head + source)
+    _sources.clear()
     _modules.pop("__main__", None)
     _main()
     # The state that forks begin with; setting it here saves each of them the pages that it would change.
     os.environ.clear()
     os.environ.update(_DEFAULT_ENV)
     os.chdir(_WORKSPACE)
-    sys.argv = [""]
+    global _argv
+    sys.argv = _argv = [""]
     gc.collect()
+
+
+def settle(handle):
+    """Called last in the template, when new objects begin to lie together: moves what a step changes to them."""
+    _sources.install()
+    _streams.install()
+    warm_up(handle)

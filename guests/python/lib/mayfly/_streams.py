@@ -6,6 +6,7 @@ import sys
 _FileIO, _BufferedReader, _BufferedWriter, _TextIOWrapper = io.FileIO, io.BufferedReader, io.BufferedWriter, io.TextIOWrapper
 
 _stdin_used = False
+_suspect = False  # a stream could not be flushed
 
 
 def _writer(fd, name):
@@ -39,10 +40,13 @@ def _closed(stream):
 
 def renew(stdin):
     """Before a program: streams that the one before closed are opened again, and its unread input is dropped."""
-    global _stdin_used
+    global _stdin_used, _suspect
     if stdin or _stdin_used or _closed(sys.stdin):
         _stdin_used = stdin
         sys.stdin = sys.__stdin__ = _reader()
+    if not _suspect:
+        return
+    _suspect = False
     if _closed(sys.stdout):
         sys.stdout = sys.__stdout__ = _writer(1, "<stdout>")
     if _closed(sys.stderr):
@@ -50,7 +54,18 @@ def renew(stdin):
 
 
 def flush():
-    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+    """After a program. A stream that it closed or replaced by something odd is noticed here."""
+    global _suspect
+    out, err = sys.stdout, sys.stderr
+    try:
+        out.flush()
+        err.flush()
+        if out is sys.__stdout__ and err is sys.__stderr__:
+            return
+    except BaseException:
+        pass
+    _suspect = True
+    for stream in (out, err, sys.__stdout__, sys.__stderr__):
         try:
             stream.flush()
         except BaseException:

@@ -1,18 +1,15 @@
-"""Clear errors for what a WebAssembly sandbox does not have: processes, sockets and, for now, threads."""
+"""Clear errors for what a WebAssembly sandbox does not have: programs to start and sockets."""
 
 import os
 import sys
+
+from mayfly import _threads
 
 _PROCESS = (
     "there are no processes in the sandbox",
     "call the library function instead of the program (shutil, pathlib, json, re ...)",
 )
 _SOCKET = ("there are no sockets in the sandbox", "the sandbox has no network")
-_THREAD = (
-    "can't start new thread: there are no threads in the sandbox",
-    "run the functions one after the other, or use asyncio",
-)
-
 
 # Also an OSError: libraries that can do without (platform, uuid) expect that where something is missing.
 _Unsupported = type("RuntimeError", (RuntimeError, OSError), {"__module__": "builtins"})
@@ -50,26 +47,24 @@ def _patch_socket(module):
     module.gethostname = module.getfqdn = lambda *args: "localhost"
 
 
-def _patch_threading(module):
-    module.Thread.start = _refuse("threading.Thread.start", _THREAD)
-    module._start_joinable_thread = _refuse("threading.Thread.start", _THREAD)
+def _processes(name):
+    """Returns a patch that stands in a module which is imported when it is needed first."""
 
+    def patch(module):
+        import importlib
 
-def _patch_multiprocessing(module):
-    module.BaseProcess.start = _refuse("multiprocessing.Process.start", _PROCESS)
+        getattr(importlib.import_module("mayfly._processes"), name)(module)
 
-
-def _patch_multiprocessing_context(module):
-    for name in ("Pool", "Queue", "SimpleQueue", "JoinableQueue", "Manager", "Pipe", "Value", "Array", "Lock", "Event"):
-        setattr(module.BaseContext, name, _refuse(f"multiprocessing.{name}", _PROCESS))
+    return patch
 
 
 _PATCHES = {
     "subprocess": _patch_subprocess,
     "socket": _patch_socket,
-    "threading": _patch_threading,
-    "multiprocessing.process": _patch_multiprocessing,
-    "multiprocessing.context": _patch_multiprocessing_context,
+    "multiprocessing.context": _processes("patch_context"),
+    "multiprocessing.pool": _processes("patch_pool"),
+    "concurrent.futures.thread": _threads.patch_executor,
+    "concurrent.futures.process": _processes("patch_process_executor"),
 }
 
 
