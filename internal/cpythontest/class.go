@@ -29,9 +29,13 @@ var classes = []struct {
 	{NoSubprocess, []string{
 		"subprocess", "does not support processes", "'fork'", "os.fork", "os.exec", "os.spawn", "os.popen", "'popen'",
 		"os.pipe", "'pipe'", "multiprocessing", "'waitpid'", "'spawn", "'system'", "posix_spawn", "interpreters",
+		"processpool",
 	}},
-	{NoThreads, []string{"thread"}},
-	{NoSockets, []string{"socket", "getaddrinfo", "network", "'select'", "poll("}},
+	{NoThreads, []string{"threading support", "start new thread"}},
+	{NoSockets, []string{
+		"socket", "getaddrinfo", "network", "'select'", "poll(", "could not bind", "getsockname", "getpeername", "getnameinfo", "'sendto'",
+		"'connect'", "so_reuse", "ipv6",
+	}},
 	{NoSignals, []string{"signal", "sigint", "sigalrm", "setitimer", "'kill'", "faulthandler", "os.kill"}},
 	// "No module named" comes before words that module names contain.
 	{NoModule, []string{
@@ -51,6 +55,7 @@ var classes = []struct {
 		"windows", "win32", "macos", "mac os", "darwin", "android", "posix", "freebsd", "solaris", "aix", "linux", "wasi", "emscripten",
 		"locale", "debug build", "cpython", "jit", " gil", "requires build", "timezone", "tzset", "docstrings", "platform",
 		"musl", "code pages", "_getfinalpathname", "getuid", "getgid", "termios", "timerfd", "getrandom", "to be missing",
+		"thread_time", "getcpuclockid", "pthread-stubs",
 		"read-only type", "gettotalrefcount", "unixy", "64-bit", "32-bit",
 	}},
 }

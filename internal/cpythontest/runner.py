@@ -1,10 +1,14 @@
 """Runs modules of CPython's own test suite and prints one JSON line for each.
 
-    runner.py [--root DIR] [--threads] [--match TEXT] [--verbose] MODULE...
+    runner.py [--root DIR] [--match TEXT] [--verbose] MODULE...
 
 DIR (/cpython unless said otherwise, and only if it is there) is the parent of a directory "test" that holds CPython's
 Lib/test; nothing else of Lib should be in it, so that the interpreter under test keeps its own standard library.
 MODULE is a name inside that package, such as test_json or test_json.test_decode. Tests write to the current directory.
+
+test.support takes it for granted that WASI has no threads, that an event loop needs sockets, and that a thread takes a
+hundred megabytes. It is otherwise here: threads are on, and a module is not skipped as a whole for the lack of sockets.
+Those of its tests that use one fail; tests and classes that say that they need one are skipped.
 
 What regrtest does for one module is done here without regrtest, which needs processes: the module is loaded and run by
 unittest with all optional resources off (network, largefile, cpu, ...) and its output is swallowed.
@@ -25,6 +29,18 @@ MESSAGE_LIMIT = 300  # characters of an exception kept for each failed test
 LIST_LIMIT = 200  # failed tests and skip reasons kept for each module
 
 
+class Tee(io.StringIO):
+    """Keeps what is written, and shows it."""
+
+    def __init__(self, stream):
+        super().__init__()
+        self.stream = stream
+
+    def write(self, text):
+        self.stream.write(text)
+        return super().write(text)
+
+
 def clip(text):
     text = " ".join(str(text).split())
     return text if len(text) <= MESSAGE_LIMIT else text[: MESSAGE_LIMIT - 3] + "..."
@@ -39,8 +55,10 @@ def describe(err):
 class Result(unittest.TestResult):
     """Counts outcomes by test; a test with several failed subtests is one failed test."""
 
-    def __init__(self):
+    def __init__(self, output):
         super().__init__()
+        self.output = output
+        self.before = 0  # characters of it that are older than the test
         self.failed = {}  # test id -> {"kind", "message"}
         self.reasons = {}  # reason -> skipped tests
         self.passed = 0
@@ -52,6 +70,7 @@ class Result(unittest.TestResult):
     def startTest(self, test):
         super().startTest(test)
         self.plain = True  # until something else than success is reported
+        self.before = 0 if self.output.closed else self.output.tell()
 
     def stopTest(self, test):
         super().stopTest(test)
@@ -66,7 +85,12 @@ class Result(unittest.TestResult):
 
     # The tracebacks that the base class would format and keep are not wanted: a module can have thousands.
     def addError(self, test, err):
-        self._fail(test, "error", describe(err))
+        message = describe(err)
+        if err[0].__name__ == "DeadlockError" and not self.output.closed:
+            # Mostly because another thread has failed, and its output is all that there is to see of it.
+            if output := self.output.getvalue()[self.before :].strip():
+                message = clip("deadlock after: " + output.splitlines()[-1])
+        self._fail(test, "error", message)
 
     def addFailure(self, test, err):
         self._fail(test, "failure", describe(err))
@@ -106,12 +130,21 @@ def select(suite, text):
     return chosen
 
 
+def threadtest(size):
+    """The decorator for tests whose "memuse" is that of a thread, with what is run by each."""
+
+    def decorate(test):
+        return lambda self: test(self, size)
+
+    return decorate
+
+
 def run_module(name, match=""):
     """Loads and runs one module. Returns what is to be printed."""
     out = {"module": name, "status": "error", "run": 0, "passed": 0}
     out |= {"failures": 0, "errors": 0, "skipped": 0, "reason": ""}
     started = time.perf_counter()
-    result = Result()
+    result = Result(sys.stderr)
     try:
         try:
             module = importlib.import_module("test." + name)
@@ -161,13 +194,11 @@ def run_module(name, match=""):
 
 
 def main(args):
-    root, threads, match, verbose = "/cpython", False, "", False
+    root, match, verbose = "/cpython", "", False
     while args and args[0].startswith("--"):
         option = args.pop(0)
         if option == "--root":
             root = args.pop(0)
-        elif option == "--threads":
-            threads = True
         elif option == "--match":
             match = args.pop(0)
         elif option == "--verbose":
@@ -191,12 +222,14 @@ def main(args):
 
     support.use_resources = ()
     support.verbose = 0
-    if threads:  # test.support takes it for granted that WASI has none
-        threading_helper.can_start_thread = True
+    threading_helper.can_start_thread = True
+    working_socket, bigmemtest = support.requires_working_socket, support.bigmemtest
+    support.requires_working_socket = lambda *, module=False: None if module else working_socket()
+    support.bigmemtest = lambda size, memuse, **dry: bigmemtest(size, memuse, **dry) if memuse < 2**20 else threadtest(size)
 
     stdout, stderr = sys.stdout, sys.stderr
     for name in args:
-        swallowed = stdout if verbose else io.StringIO()
+        swallowed = Tee(stdout) if verbose else io.StringIO()
         sys.stdout = sys.stderr = swallowed
         support.record_original_stdout(swallowed)
         try:

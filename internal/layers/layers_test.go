@@ -92,3 +92,15 @@ func TestEngineIsLight(t *testing.T) {
 		}
 	}
 }
+
+// TestSchedulerStandsAlone: the threads of wasm/sched are Go functions; it knows nothing of WebAssembly, and needs the
+// standard library only.
+func TestSchedulerStandsAlone(t *testing.T) {
+	for _, p := range list(t, "./wasm/sched") {
+		for _, d := range p.Deps {
+			if first, _, _ := strings.Cut(d, "/"); strings.Contains(first, ".") {
+				t.Errorf("%s depends on %s", p.ImportPath, d)
+			}
+		}
+	}
+}
