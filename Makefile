@@ -31,8 +31,9 @@ test-native:      ## examples and CPython's own tests against a native CPython 3
 
 test-all: test test-race test-portable test-native
 
-bench:            ## the table in the README
+bench:            ## the tables in the README
 	$(GO) run ./cmd/mayfly bench startup
+	$(GO) run ./cmd/mayfly bench threads
 
 # A number of runs and no duration: at the end of a duration Go before 1.27 now and then reports "context deadline
 # exceeded" as a failure (https://go.dev/issue/75804).

@@ -187,7 +187,7 @@ func TestStartupCancelled(t *testing.T) {
 
 func TestNativeThatIsNone(t *testing.T) {
 	for _, path := range []string{"/nonexistent/python3", "false"} {
-		if n, err := startNative(t.Context(), path); err == nil {
+		if n, err := startNative(t.Context(), path, workloadSource+nativeDriver); err == nil {
 			n.close()
 			t.Errorf("%s was taken for Python", path)
 		}
@@ -219,7 +219,7 @@ func TestNative(t *testing.T) {
 	if path == "" {
 		t.Skip("MAYFLY_NATIVE_PYTHON names no native python3 to compare with")
 	}
-	n, err := startNative(t.Context(), path)
+	n, err := startNative(t.Context(), path, workloadSource+nativeDriver)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"strconv"
@@ -31,8 +33,36 @@ type Versions struct {
 	NativePath string `json:"native_path,omitempty"`
 }
 
-func versions(o *StartupOptions, guest string) Versions {
-	return Versions{Mayfly: o.Mayfly, Wazero: o.Wazero, Go: runtime.Version(), Guest: guest}
+func versions(mayfly, wazero, guest string) Versions {
+	return Versions{Mayfly: mayfly, Wazero: wazero, Go: runtime.Version(), Guest: guest}
+}
+
+// writeSetting prints what was measured, and on what.
+func writeSetting(out io.Writer, m *Machine, v *Versions) {
+	fmt.Fprintf(out, "%s/%s, %d cores", m.OS, m.Arch, m.Cores)
+	if m.CPU != "" {
+		fmt.Fprintf(out, ", %s", m.CPU)
+	}
+	if m.MemoryMiB > 0 {
+		fmt.Fprintf(out, ", %.1f GiB", float64(m.MemoryMiB)/1024)
+	}
+	if m.Kernel != "" {
+		fmt.Fprintf(out, ", kernel %s, load average %.1f at the start", m.Kernel, m.Load)
+	}
+	fmt.Fprintf(out, "\nforks: %s\n", m.Fork)
+	fmt.Fprintf(out, "mayfly %s, %s, wazero %s, guest %s\n\n", v.Mayfly, v.Go, v.Wazero, v.Guest)
+}
+
+func writeNotes(out io.Writer, notes []string) error {
+	if len(notes) > 0 {
+		fmt.Fprintln(out)
+	}
+	for _, n := range notes {
+		if _, err := fmt.Fprintln(out, "note:", n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func machine() Machine {

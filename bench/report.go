@@ -47,19 +47,8 @@ type Report struct {
 
 // WriteText prints the report as tables for people.
 func (r *Report) WriteText(out io.Writer) error {
-	m, v := &r.Machine, &r.Versions
-	fmt.Fprintf(out, "%s/%s, %d cores", m.OS, m.Arch, m.Cores)
-	if m.CPU != "" {
-		fmt.Fprintf(out, ", %s", m.CPU)
-	}
-	if m.MemoryMiB > 0 {
-		fmt.Fprintf(out, ", %.1f GiB", float64(m.MemoryMiB)/1024)
-	}
-	if m.Kernel != "" {
-		fmt.Fprintf(out, ", kernel %s, load average %.1f at the start", m.Kernel, m.Load)
-	}
-	fmt.Fprintf(out, "\nforks: %s\n", m.Fork)
-	fmt.Fprintf(out, "mayfly %s, %s, wazero %s, guest %s\n\n", v.Mayfly, v.Go, v.Wazero, v.Guest)
+	v := &r.Versions
+	writeSetting(out, &r.Machine, v)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\tp50\tp99\tunit\thow")
 	o := r.opts
@@ -97,15 +86,7 @@ func (r *Report) WriteText(out io.Writer) error {
 			return err
 		}
 	}
-	if len(r.Notes) > 0 {
-		fmt.Fprintln(out)
-	}
-	for _, n := range r.Notes {
-		if _, err := fmt.Fprintln(out, "note:", n); err != nil {
-			return err
-		}
-	}
-	return nil
+	return writeNotes(out, r.Notes)
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -85,7 +85,7 @@ func (o *StartupOptions) withDefaults() StartupOptions {
 func Startup(ctx context.Context, o *StartupOptions) (*Report, error) {
 	b := &run{opts: o.withDefaults(), guest: python.New()}
 	b.report = &Report{Machine: machine(), opts: b.opts}
-	b.report.Versions = versions(&b.opts, b.guest.Version())
+	b.report.Versions = versions(b.opts.Mayfly, b.opts.Wazero, b.guest.Version())
 	e, err := engine.New(ctx, &engine.Options{
 		Guests: []engine.Guest{b.guest}, CacheDir: b.opts.CacheDir, Progress: b.opts.EngineProgress,
 	})

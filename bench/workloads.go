@@ -31,27 +31,38 @@ type timer func(ctx context.Context, workload string) (time.Duration, error)
 
 // guestTimer returns a timer that runs workloads in a session.
 func guestTimer(ctx context.Context, s *engine.Session) (timer, error) {
-	r, err := s.Exec(ctx, engine.Request{Code: workloadSource, Filename: "workloads.py", NoResult: true})
-	if err := check(r, err, ""); err != nil {
+	if err := define(ctx, s, "workloads.py", workloadSource); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, workload string) (time.Duration, error) {
-		r, err := s.Exec(ctx, engine.Request{Code: fmt.Sprintf("measure(%q)", workload), Timeout: time.Minute})
-		if err != nil {
-			return 0, err
-		}
-		if r.Status != engine.StatusOK {
-			return 0, fmt.Errorf("%s in the guest: %s: %+v", workload, r.Status, r.Error)
-		}
 		var seconds float64
-		if err := json.Unmarshal(r.Result, &seconds); err != nil {
-			return 0, fmt.Errorf("%s in the guest gave %s: %w", workload, r.ResultRepr, err)
-		}
-		return time.Duration(seconds * float64(time.Second)), nil
+		err := guestMeasure(ctx, s, workload, &seconds)
+		return time.Duration(seconds * float64(time.Second)), err
 	}, nil
 }
 
-// native is a running native interpreter that measures a workload for each line of its input.
+// define runs a source in a session.
+func define(ctx context.Context, s *engine.Session, name, source string) error {
+	r, err := s.Exec(ctx, engine.Request{Code: source, Filename: name, NoResult: true})
+	return check(r, err, "")
+}
+
+// guestMeasure calls measure() of the source that the session has, and decodes what it returns.
+func guestMeasure(ctx context.Context, s *engine.Session, what string, to any) error {
+	r, err := s.Exec(ctx, engine.Request{Code: fmt.Sprintf("measure(%q)", what), Timeout: time.Minute})
+	if err != nil {
+		return err
+	}
+	if r.Status != engine.StatusOK {
+		return fmt.Errorf("%s in the guest: %s: %+v", what, r.Status, r.Error)
+	}
+	if err := json.Unmarshal(r.Result, to); err != nil {
+		return fmt.Errorf("%s in the guest gave %s: %w", what, r.ResultRepr, err)
+	}
+	return nil
+}
+
+// native is a running native interpreter that measures what each line of its input names.
 type native struct {
 	version string
 	cmd     *exec.Cmd
@@ -60,17 +71,23 @@ type native struct {
 	stderr  strings.Builder
 }
 
-// nativeDriver comes after the workloads' source in the native interpreter.
-const nativeDriver = `
+// nativeVersion and nativeDriver come before and after the source in the native interpreter.
+const (
+	nativeVersion = `
 import sys
 print("CPython", sys.version.split()[0], flush=True)
-for line in sys.stdin:
-    print(measure(line.strip()), flush=True)
 `
+	nativeDriver = `
+import json
+for line in sys.stdin:
+    print(json.dumps(measure(line.strip())), flush=True)
+`
+)
 
-// startNative starts the interpreter at path, isolated from the user's environment and packages.
-func startNative(ctx context.Context, path string) (*native, error) {
-	n := &native{cmd: exec.CommandContext(ctx, path, "-I", "-S", "-c", workloadSource+nativeDriver)}
+// startNative starts the interpreter at path, isolated from the user's environment and packages, with a source that
+// defines measure() or, if it is to be called otherwise, does all itself.
+func startNative(ctx context.Context, path, source string) (*native, error) {
+	n := &native{cmd: exec.CommandContext(ctx, path, "-I", "-S", "-c", nativeVersion+source)}
 	n.cmd.Stderr = &n.stderr
 	var err error
 	if n.in, err = n.cmd.StdinPipe(); err != nil {
@@ -113,19 +130,25 @@ func (n *native) close() {
 	_ = n.cmd.Wait() // how it ends says nothing about what it measured
 }
 
-func (n *native) measure(_ context.Context, workload string) (time.Duration, error) {
-	if _, err := io.WriteString(n.in, workload+"\n"); err != nil {
-		return 0, n.fail(err)
+// ask has the interpreter measure something, and decodes what it prints.
+func (n *native) ask(what string, to any) error {
+	if _, err := io.WriteString(n.in, what+"\n"); err != nil {
+		return n.fail(err)
 	}
 	line, err := n.line()
 	if err != nil {
-		return 0, n.fail(err)
+		return n.fail(err)
 	}
-	d, err := time.ParseDuration(line + "s")
-	if err != nil {
-		return 0, fmt.Errorf("%s in the native interpreter gave %q", workload, line)
+	if err := json.Unmarshal([]byte(line), to); err != nil {
+		return fmt.Errorf("%s in the native interpreter gave %q: %w", what, line, err)
 	}
-	return d, nil
+	return nil
+}
+
+func (n *native) measure(_ context.Context, workload string) (time.Duration, error) {
+	var seconds float64
+	err := n.ask(workload, &seconds)
+	return time.Duration(seconds * float64(time.Second)), err
 }
 
 // measureWorkloads runs each workload in the guest and natively by turns, so that what else happens on the machine hits
@@ -135,7 +158,7 @@ func (b *run) measureWorkloads(ctx context.Context, e *engine.Engine) error {
 		b.note("cpu_ratio_vs_native was not measured: no native python3 was found; name one with --native or MAYFLY_NATIVE_PYTHON")
 		return nil
 	}
-	n, err := startNative(ctx, b.opts.Native)
+	n, err := startNative(ctx, b.opts.Native, workloadSource+nativeDriver)
 	if err != nil {
 		return err
 	}
