@@ -2,8 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,30 +11,11 @@ import (
 
 // TestProcesses runs the programs of testdata/processes, which check themselves.
 func TestProcesses(t *testing.T) {
-	files, err := filepath.Glob("testdata/processes/*.py")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d programs, %v", len(files), err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".py"), func(t *testing.T) {
-			t.Parallel()
-			code, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := newSession(t, nil)
-			for range 2 {
-				r := execRequest(t, s, engine.Request{Code: string(code), Filename: filepath.Base(file), Timeout: 2 * time.Minute})
-				if r.Status != engine.StatusOK || r.Stderr != "" {
-					t.Fatalf("%s\n%.3000s%.3000s", describe(r), traceback(r), r.Stderr)
-				}
-				if r.Usage.Forks == 0 {
-					t.Error("no forks are counted")
-				}
-				checkLines(t, r.Stdout)
-			}
-		})
-	}
+	runPrograms(t, "testdata/processes", func(t *testing.T, r *engine.Result) {
+		if r.Usage.Forks == 0 {
+			t.Error("no forks are counted")
+		}
+	})
 }
 
 // What is left of processes ends with the execution, however that ends, and the session goes on.

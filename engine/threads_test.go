@@ -15,7 +15,12 @@ import (
 
 // TestThreads runs the programs of testdata/threads, which check themselves.
 func TestThreads(t *testing.T) {
-	files, err := filepath.Glob("testdata/threads/*.py")
+	runPrograms(t, "testdata/threads", func(*testing.T, *engine.Result) {})
+}
+
+// runPrograms runs the programs of a directory, which check themselves.
+func runPrograms(t *testing.T, dir string, check func(*testing.T, *engine.Result)) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.py"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d programs, %v", len(files), err)
 	}
@@ -34,6 +39,7 @@ func TestThreads(t *testing.T) {
 					t.Fatalf("%s\n%.3000s%.3000s", describe(r), traceback(r), r.Stderr)
 				}
 				checkLines(t, r.Stdout)
+				check(t, r)
 			}
 		})
 	}
