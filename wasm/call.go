@@ -153,24 +153,30 @@ func (im *Image) Call(ctx context.Context, m *Memory, request []byte, o *CallOpt
 	if err != nil {
 		return nil, Usage{}, err
 	}
-	c := im.newCall(m, w, o)
+	entry := w.entry(m)
+	if entry == nil {
+		im.putWorker(ctx, w, false)
+		return nil, Usage{}, ErrGuest
+	}
+	c := im.newCall(m, w, entry, o)
 	m.fresh, m.denied = false, false
 	// An interrupt that came too late for the last call is not meant for this one.
 	if late, ok := m.u32(im.control); ok && late != 0 {
 		m.putU32(im.control, 0)
 	}
 	var answer []byte
-	answer, err = c.run(ctx, func(ctx context.Context) ([]byte, error) { return w.request(ctx, request) })
+	answer, err = c.run(ctx, func(ctx context.Context) ([]byte, error) { return w.request(ctx, entry, request) })
 	w.saveGlobals(m)
 	m.suspect = isSuspect(err)
 	im.putWorker(ctx, w, m.suspect)
 	return answer, c.usage(), err
 }
 
-func (im *Image) newCall(m *Memory, w *worker, o *CallOptions) *call {
+// newCall returns a call whose first thread runs on entry's native stack.
+func (im *Image) newCall(m *Memory, w *worker, entry *function, o *CallOptions) *call {
 	c := &call{mem: m, worker: w, control: im.control}
-	c.first.function = w.call
-	w.call.size = 0
+	c.first.function = entry
+	entry.size = 0
 	if o != nil {
 		c.opts, c.process, c.handle = *o, o.Process, o.Handle
 	}
@@ -250,14 +256,8 @@ func isSuspect(err error) bool {
 }
 
 // request copies a frame into the guest, runs it and copies the answer out.
-func (w *worker) request(ctx context.Context, request []byte) ([]byte, error) {
-	call := w.call
-	if w.slot.mem.child {
-		if call = newFunction(w.mod, "guest_child"); call == nil {
-			return nil, ErrGuest
-		}
-	}
-	s := call.args[:]
+func (w *worker) request(ctx context.Context, entry *function, request []byte) ([]byte, error) {
+	s := entry.args[:]
 	s[0] = uint64(len(request))
 	if err := w.alloc.CallWithStack(ctx, s); err != nil {
 		return nil, err
@@ -270,7 +270,7 @@ func (w *worker) request(ctx context.Context, request []byte) ([]byte, error) {
 		return nil, fmt.Errorf("guest_alloc returned %#x, outside of the memory", ptr)
 	}
 	s[0], s[1] = uint64(ptr), uint64(len(request))
-	if err := call.CallWithStack(ctx, s); err != nil {
+	if err := entry.CallWithStack(ctx, s); err != nil {
 		return nil, err
 	}
 	switch r := int64(s[0]); {

@@ -86,6 +86,17 @@ func TestForkLimits(t *testing.T) {
 	b.wantWord("handle of no frame", result, ^uint32(0))
 }
 
+// The native stack of a fork counts as that of any call.
+func TestForkStacks(t *testing.T) {
+	im := threadImage(t)
+	b, _ := forkBox(t, im, &wasm.CallOptions{MaxStacks: 1 << 20})
+	r := tg.Request(tg.Deep, 200_000)
+	copy(r[4:], []byte{0, 0, 0, 0})
+	b.store(message, append(r[:8], r[10:]...))
+	b.mustRun(tg.Instr{Op: tg.ForkT, A: message, B: seen}, tg.Instr{Op: tg.ForkWaitT, A: seen, B: ^uint32(0), C: stack2})
+	b.wantWord("answer of a fork that recursed", stack2+4, binary.LittleEndian.Uint32([]byte("died")))
+}
+
 func TestForkEnds(t *testing.T) {
 	im := threadImage(t)
 	spin := func(b *box) {

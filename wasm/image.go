@@ -146,7 +146,7 @@ func (im *Image) initialise(ctx context.Context, g *Guest, res *rewrite.Result) 
 	var output boundedBuffer
 	process := wasi.NewProcess(&wasi.Options{FS: g.FS, Stdout: &output, Stderr: &output, Block: Block, Shared: Shared})
 	defer process.Close()
-	c := im.newCall(m, w, &CallOptions{Process: process, Grace: -1})
+	c := im.newCall(m, w, w.call, &CallOptions{Process: process, Grace: -1})
 	_, err = c.run(ctx, func(ctx context.Context) ([]byte, error) { return nil, im.boot(ctx, w, m, g.Boot) })
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, bytes.TrimSpace(output.b))

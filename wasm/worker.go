@@ -77,6 +77,14 @@ func (w *worker) refresh() {
 	w.threads = nil
 }
 
+// entry returns the function that serves requests on m; nil if the guest does not have it.
+func (w *worker) entry(m *Memory) *function {
+	if m.child {
+		return newFunction(w.mod, "guest_child")
+	}
+	return w.call
+}
+
 // maxIdleThreads bounds the native stacks kept for threads to come: the size of a usual pool.
 const maxIdleThreads = 32
 

@@ -32,6 +32,7 @@ const (
 	Load                 // (address): answers a word
 	Yield                // sched_yield; answers an Interrupt and clears it
 	RunProgram           // runs the body as a Program in the first thread
+	Deep                 // (n): recursion of n calls
 	numOps
 )
 

@@ -40,6 +40,7 @@ func (g *guest) ops() []uint32 {
 	put(c, out, func(c *Code) { arg(c, 0).Mem(opLoad, 0) })
 	def(Load, "", answer(c, out, 4))
 	def(Yield, "", check(code().Call(g.yield)).Get(0).Get(1).Call(g.interrupt))
+	def(Deep, "", empty(arg(code(), 0).Call(g.deepN).Op(opDrop)))
 	if g.interpret != 0 {
 		def(RunProgram, "", empty(code().Get(0).Call(g.interpret)))
 	} else {
