@@ -22,13 +22,13 @@ const maxChanges = 1000
 
 // files is the file system of a sandbox: one in memory, with mounts of host directories in it.
 type files struct {
-	own    *vfs.Memory
+	own    *vfs.FS
 	tree   *vfs.Tree
 	closer []func() error
 }
 
 func newFiles(sb *Sandbox) (*files, error) {
-	f := &files{own: vfs.NewMemory(&vfs.MemoryOptions{MaxBytes: sb.Workspace, MaxFiles: sb.Files})}
+	f := &files{own: vfs.New(&vfs.Options{MaxBytes: sb.Workspace, MaxFiles: sb.Files})}
 	for _, dir := range []string{GuestWorkspace, GuestTmp} {
 		if err := f.own.MkdirAll(dir, 0o755); err != nil {
 			return nil, err

@@ -15,16 +15,16 @@ var sink any
 func BenchmarkNewMemory(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		sink = vfs.NewMemory(nil)
+		sink = vfs.New(nil)
 	}
 }
 
 func BenchmarkNewSandboxTree(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		t := vfs.NewTree(vfs.NewMemory(nil))
-		t.Mount("/workspace", vfs.NewMemory(nil))
-		t.Mount("/tmp", vfs.NewMemory(nil))
+		t := vfs.NewTree(vfs.New(nil))
+		t.Mount("/workspace", vfs.New(nil))
+		t.Mount("/tmp", vfs.New(nil))
 		sink = t
 	}
 }
@@ -32,12 +32,12 @@ func BenchmarkNewSandboxTree(b *testing.B) {
 // TestEmptyMemoryIsSmall holds the promise that thousands may be kept.
 func TestEmptyMemoryIsSmall(t *testing.T) {
 	const n = 1000
-	keep := make([]*vfs.Memory, n)
+	keep := make([]*vfs.FS, n)
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	for i := range keep {
-		keep[i] = vfs.NewMemory(nil)
+		keep[i] = vfs.New(nil)
 	}
 	runtime.ReadMemStats(&after)
 	if each := (after.TotalAlloc - before.TotalAlloc) / n; each > 1024 {
@@ -60,17 +60,17 @@ func benchSmallFile(b *testing.B, fsys sys.FS) {
 	}
 }
 
-func BenchmarkSmallFileMemory(b *testing.B) { benchSmallFile(b, vfs.NewMemory(nil)) }
+func BenchmarkSmallFileMemory(b *testing.B) { benchSmallFile(b, vfs.New(nil)) }
 
 func BenchmarkSmallFileTree(b *testing.B) {
-	t := vfs.NewTree(vfs.NewMemory(nil))
-	mustMount(b, t, "/workspace", vfs.NewMemory(nil))
+	t := vfs.NewTree(vfs.New(nil))
+	mustMount(b, t, "/workspace", vfs.New(nil))
 	benchSmallFile(b, t)
 }
 
 func BenchmarkSmallFileTreeWithSymlinks(b *testing.B) {
-	t := vfs.NewTree(vfs.NewMemory(nil))
-	mustMount(b, t, "/workspace", vfs.NewMemory(nil))
+	t := vfs.NewTree(vfs.New(nil))
+	mustMount(b, t, "/workspace", vfs.New(nil))
 	t.Symlink("x", "workspace/l")
 	benchSmallFile(b, t)
 }
@@ -83,7 +83,7 @@ func BenchmarkSmallFileHost(b *testing.B) {
 }
 
 func BenchmarkStatMissing(b *testing.B) { // what an import does most
-	m := vfs.NewMemory(nil)
+	m := vfs.New(nil)
 	must(b, m.MkdirAll("usr/lib/python/site-packages", 0o755))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -95,7 +95,7 @@ func BenchmarkSequentialWrite(b *testing.B) {
 	data := make([]byte, 64<<10)
 	b.SetBytes(16 << 20)
 	for b.Loop() {
-		m := vfs.NewMemory(nil)
+		m := vfs.New(nil)
 		f, _ := m.OpenFile("f", sys.O_WRONLY|sys.O_CREAT, 0o644)
 		for range 256 {
 			f.Write(data)
@@ -104,7 +104,7 @@ func BenchmarkSequentialWrite(b *testing.B) {
 }
 
 func BenchmarkClone(b *testing.B) {
-	m := vfs.NewMemory(nil)
+	m := vfs.New(nil)
 	for i := range 1000 {
 		must(b, m.WriteFile(fmt.Sprint("f", i), make([]byte, 1000), 0o644))
 	}

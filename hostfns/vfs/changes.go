@@ -15,7 +15,7 @@ const (
 	Deleted  Op = "deleted"
 )
 
-// Change is the net effect on one path since the last [Memory.Mark].
+// Change is the net effect on one path since the last [FS.Mark].
 type Change struct {
 	// Path is relative to the root of the file system, without a leading slash.
 	Path string
@@ -56,9 +56,9 @@ const (
 	removed              // the name exists and goes away
 )
 
-// Mark starts a new change log: [Memory.Changes] is relative to the last Mark.
+// Mark starts a new change log: [FS.Changes] is relative to the last Mark.
 // Nothing is logged before the first.
-func (m *Memory) Mark() {
+func (m *FS) Mark() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	epoch := uint64(1)
@@ -71,8 +71,8 @@ func (m *Memory) Mark() {
 // Changes returns the net changes since the last Mark, sorted by path, or nil
 // when Mark was never called. Its cost depends on what was touched, not on the
 // size of the file system. At most [MaxChanges] are kept; see
-// [Memory.ChangesTruncated].
-func (m *Memory) Changes() []Change {
+// [FS.ChangesTruncated].
+func (m *FS) Changes() []Change {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.log == nil {
@@ -107,7 +107,7 @@ func (m *Memory) Changes() []Change {
 
 // plain finds a logged path without following any symbolic link: where a
 // directory was replaced by a link, what was below it is gone.
-func (m *Memory) plain(path string) *inode {
+func (m *FS) plain(path string) *inode {
 	n := &m.root
 	for name := range strings.SplitSeq(path, "/") {
 		if n = n.dir.lookup(name); n == nil {
@@ -119,14 +119,14 @@ func (m *Memory) plain(path string) *inode {
 
 // ChangesTruncated reports whether changes since the last Mark were dropped
 // because there were too many.
-func (m *Memory) ChangesTruncated() bool {
+func (m *FS) ChangesTruncated() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.log != nil && m.log.truncated
 }
 
 // touch logs a change of content or mode under every name of n, once per mark.
-func (m *Memory) touch(n *inode) {
+func (m *FS) touch(n *inode) {
 	if m.log == nil || n.epoch == m.log.epoch || n.parent == nil {
 		return
 	}
@@ -139,14 +139,14 @@ func (m *Memory) touch(n *inode) {
 
 // touchName logs an event on dir/name, which leads or will lead to n. Call it
 // before the event. Moving a directory logs everything below it.
-func (m *Memory) touchName(dir *inode, name string, n *inode, e event) {
+func (m *FS) touchName(dir *inode, name string, n *inode, e event) {
 	if m.log == nil {
 		return
 	}
 	m.touchPath(joinInode(dir, name), n, e)
 }
 
-func (m *Memory) touchPath(path string, n *inode, e event) {
+func (m *FS) touchPath(path string, n *inode, e event) {
 	m.log.touch(path, n.isDir(), e)
 	if n.dir == nil || e == changed {
 		return

@@ -82,7 +82,7 @@ func (n *inode) readAt(p []byte, off int64) int {
 // writeAt stores p at off. It returns a short count without an error when the
 // quota allows only part of p, as write(2) does on a full disk, and ENOSPC when
 // it allows nothing.
-func (m *Memory) writeAt(n *inode, p []byte, off int64) (int, sys.Errno) {
+func (m *FS) writeAt(n *inode, p []byte, off int64) (int, sys.Errno) {
 	if off < 0 {
 		return 0, sys.EINVAL
 	}
@@ -122,7 +122,7 @@ func (m *Memory) writeAt(n *inode, p []byte, off int64) (int, sys.Errno) {
 
 // writable returns chunk index, owned by this Memory, with bytes [0,end) stored
 // when the quota allows; at least [0,start+1) else ENOSPC.
-func (m *Memory) writable(n *inode, index int64, start, end int) (*chunk, sys.Errno) {
+func (m *FS) writable(n *inode, index int64, start, end int) (*chunk, sys.Errno) {
 	pos, found := n.find(index)
 	var c *chunk
 	stored := 0
@@ -161,7 +161,7 @@ func (m *Memory) writable(n *inode, index int64, start, end int) (*chunk, sys.Er
 }
 
 // truncate sets the logical size. Growing makes a hole.
-func (m *Memory) truncate(n *inode, size int64) sys.Errno {
+func (m *FS) truncate(n *inode, size int64) sys.Errno {
 	switch {
 	case size < 0:
 		return sys.EINVAL
@@ -178,7 +178,7 @@ func (m *Memory) truncate(n *inode, size int64) sys.Errno {
 }
 
 // shrink drops the data from size on, so that growing again reads zeros.
-func (m *Memory) shrink(n *inode, size int64) {
+func (m *FS) shrink(n *inode, size int64) {
 	o := int(size % chunkSize)
 	if o == 0 {
 		m.dropChunks(n, size/chunkSize)
@@ -201,7 +201,7 @@ func (m *Memory) shrink(n *inode, size int64) {
 }
 
 // dropChunks removes the chunks from index on.
-func (m *Memory) dropChunks(n *inode, index int64) {
+func (m *FS) dropChunks(n *inode, index int64) {
 	pos, _ := n.find(index)
 	for i := pos; i < len(n.chunks); i++ {
 		m.bytes -= int64(len(n.chunks[i].c.data))

@@ -4,10 +4,10 @@ package vfs
 // inode numbers. File data is shared and copied when either side writes; the
 // cost is O(number of files). Files open in m stay open in m only, and what is
 // unlinked there is not cloned. The clone has no change log until its Mark.
-func (m *Memory) Clone() *Memory {
+func (m *FS) Clone() *FS {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := &Memory{
+	c := &FS{
 		maxBytes: m.maxBytes, maxFiles: m.maxFiles, maxFileSize: m.maxFileSize,
 		device: m.device, now: m.now, nextIno: m.nextIno,
 		generation: generations.Add(1),
@@ -22,7 +22,7 @@ func (m *Memory) Clone() *Memory {
 }
 
 // copyInode copies all of an inode but its names, entries and log state.
-func (m *Memory) copyInode(to, from *inode) {
+func (m *FS) copyInode(to, from *inode) {
 	to.ino, to.mode, to.nlink = from.ino, from.mode, from.nlink
 	to.atim, to.mtim, to.ctim = from.atim, from.mtim, from.ctim
 	to.size, to.target = from.size, from.target
@@ -38,7 +38,7 @@ func (m *Memory) copyInode(to, from *inode) {
 	}
 }
 
-func (m *Memory) copyDir(to, from *inode, hard map[*inode]*inode) {
+func (m *FS) copyDir(to, from *inode, hard map[*inode]*inode) {
 	if from.dir.len() == 0 {
 		return
 	}

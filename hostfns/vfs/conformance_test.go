@@ -11,12 +11,12 @@ import (
 )
 
 func limited(_ *testing.T, maxBytes int64, maxFiles int) sys.FS {
-	return vfs.NewMemory(&vfs.MemoryOptions{MaxBytes: maxBytes, MaxFiles: maxFiles})
+	return vfs.New(&vfs.Options{MaxBytes: maxBytes, MaxFiles: maxFiles})
 }
 
 func TestMemoryConformance(t *testing.T) {
 	vfstest.Run(t, vfstest.Impl{
-		New:     func(*testing.T) sys.FS { return vfs.NewMemory(nil) },
+		New:     func(*testing.T) sys.FS { return vfs.New(nil) },
 		Limited: limited,
 	})
 }
@@ -24,33 +24,33 @@ func TestMemoryConformance(t *testing.T) {
 // A clone must behave as what it was cloned from.
 func TestCloneConformance(t *testing.T) {
 	vfstest.Run(t, vfstest.Impl{
-		New: func(*testing.T) sys.FS { return vfs.NewMemory(nil).Clone() },
+		New: func(*testing.T) sys.FS { return vfs.New(nil).Clone() },
 		Limited: func(t *testing.T, b int64, f int) sys.FS {
-			return limited(t, b, f).(*vfs.Memory).Clone()
+			return limited(t, b, f).(*vfs.FS).Clone()
 		},
 		// Clone stands in for storing: the result must be the same but for what
 		// is unlinked.
-		Reopen: func(_ *testing.T, fsys sys.FS) sys.FS { return fsys.(*vfs.Memory).Clone() },
+		Reopen: func(_ *testing.T, fsys sys.FS) sys.FS { return fsys.(*vfs.FS).Clone() },
 	})
 }
 
 func TestTreeConformance(t *testing.T) {
 	t.Run("root", func(t *testing.T) {
 		vfstest.Run(t, vfstest.Impl{
-			New:     func(*testing.T) sys.FS { return vfs.NewTree(vfs.NewMemory(nil)) },
+			New:     func(*testing.T) sys.FS { return vfs.NewTree(vfs.New(nil)) },
 			Limited: func(t *testing.T, b int64, f int) sys.FS { return vfs.NewTree(limited(t, b, f)) },
 		})
 	})
 	t.Run("opaque", func(t *testing.T) { // every link is resolved by the tree
 		vfstest.Run(t, vfstest.Impl{
-			New: func(*testing.T) sys.FS { return vfs.NewTree(opaque{vfs.NewMemory(nil)}) },
+			New: func(*testing.T) sys.FS { return vfs.NewTree(opaque{vfs.New(nil)}) },
 		})
 	})
 	t.Run("mount", func(t *testing.T) {
 		vfstest.Run(t, vfstest.Impl{
 			New: func(t *testing.T) sys.FS {
-				tree := vfs.NewTree(vfs.NewMemory(nil))
-				mustMount(t, tree, "/workspace", vfs.NewMemory(nil))
+				tree := vfs.NewTree(vfs.New(nil))
+				mustMount(t, tree, "/workspace", vfs.New(nil))
 				return under{tree, "workspace"}
 			},
 			Lacks: vfstest.AbsoluteSymlinks, // they start at the root of the tree
@@ -75,7 +75,7 @@ func TestHostConformance(t *testing.T) {
 	t.Run("Tree", func(t *testing.T) {
 		vfstest.Run(t, vfstest.Impl{
 			New: func(t *testing.T) sys.FS {
-				tree := vfs.NewTree(vfs.NewMemory(nil))
+				tree := vfs.NewTree(vfs.New(nil))
 				mustMount(t, tree, "/mnt/host", newHost(t))
 				return under{tree, "mnt/host"}
 			},

@@ -9,7 +9,7 @@ import (
 )
 
 func TestDevices(t *testing.T) {
-	tree := vfs.NewTree(vfs.NewMemory(nil))
+	tree := vfs.NewTree(vfs.New(nil))
 	if err := tree.Mount("/dev", vfs.Devices()); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestDevices(t *testing.T) {
 }
 
 func TestLutimens(t *testing.T) {
-	m := vfs.NewMemory(nil)
+	m := vfs.New(nil)
 	tree := vfs.NewTree(m)
 	if errno := m.Symlink("nowhere", "link"); errno != 0 {
 		t.Fatal(errno)

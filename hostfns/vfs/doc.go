@@ -3,9 +3,9 @@
 // Every file system here implements wazero's experimental/sys.FS, so it can be
 // handed to a WASI host layer or mounted directly:
 //
-//   - [Memory] is a read-write POSIX-like file system in memory with quotas, an
-//     O(inodes) copy-on-write [Memory.Clone] and a change log. It also has a
-//     host API ([Memory.ReadFile], [Memory.WriteFile], [Memory.ImportTar], ...)
+//   - [FS] is a read-write POSIX-like file system in memory with quotas, an
+//     O(inodes) copy-on-write [FS.Clone] and a change log. It also has a
+//     host API ([FS.ReadFile], [FS.WriteFile], [FS.ImportTar], ...)
 //     for the Go side.
 //   - [Host] exposes a host directory through [os.Root], read-only unless said.
 //   - [FromFS] is a read-only view of an [io/fs.FS], for embedded files.

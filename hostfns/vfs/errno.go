@@ -20,7 +20,7 @@ const (
 	// EMFILE is returned when the host has no file descriptors left.
 	EMFILE sys.Errno = 0x102
 	// EFBIG is returned when a file would become longer than
-	// [MemoryOptions.MaxFileSize].
+	// [Options.MaxFileSize].
 	EFBIG sys.Errno = 0x104
 	// EXDEV is returned by a rename or a hard link across mounts. Callers such
 	// as Python's shutil.move then copy and delete.

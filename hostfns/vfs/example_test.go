@@ -8,9 +8,9 @@ import (
 
 // A sandbox's root: a small system area, a workspace and a scratch directory.
 func ExampleTree() {
-	workspace := vfs.NewMemory(&vfs.MemoryOptions{MaxBytes: 64 << 20})
-	tree := vfs.NewTree(vfs.NewMemory(nil))
-	for path, fs := range map[string]*vfs.Memory{"/workspace": workspace, "/tmp": vfs.NewMemory(nil)} {
+	workspace := vfs.New(&vfs.Options{MaxBytes: 64 << 20})
+	tree := vfs.NewTree(vfs.New(nil))
+	for path, fs := range map[string]*vfs.FS{"/workspace": workspace, "/tmp": vfs.New(nil)} {
 		if err := tree.Mount(path, fs); err != nil {
 			fmt.Println(err)
 		}
@@ -21,8 +21,8 @@ func ExampleTree() {
 }
 
 // What an execution changed.
-func ExampleMemory_Changes() {
-	m := vfs.NewMemory(nil)
+func ExampleFS_Changes() {
+	m := vfs.New(nil)
 	m.WriteFile("data.csv", []byte("a,b"), 0o644)
 	m.Mark()
 	m.WriteFile("data.csv", []byte("a,b,c"), 0o644)

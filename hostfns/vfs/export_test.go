@@ -3,7 +3,7 @@ package vfs
 import "fmt"
 
 // CheckInvariants recounts what a Memory keeps running totals of.
-func (m *Memory) CheckInvariants(orphanBytes int64, orphans int) error {
+func (m *FS) CheckInvariants(orphanBytes int64, orphans int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	seen := map[*inode]uint32{}

@@ -29,10 +29,10 @@ func FuzzMemory(f *testing.F) {
 		if len(program) > 4000 {
 			return
 		}
-		m := vfs.NewMemory(nil)
+		m := vfs.New(nil)
 		m.Mark()
 		runProgram(t, m, false, program)
-		runProgram(t, vfs.NewMemory(nil), true, program)
+		runProgram(t, vfs.New(nil), true, program)
 	})
 }
 
@@ -47,7 +47,7 @@ func TestRandomPrograms(t *testing.T) {
 		for i := range program {
 			program[i] = byte(r.Uint32())
 		}
-		m := vfs.NewMemory(nil)
+		m := vfs.New(nil)
 		m.Mark()
 		runProgram(t, m, false, program)
 		if t.Failed() {
@@ -63,9 +63,9 @@ type openPair struct {
 
 // runProgram compares codes exactly, except that with lenient a call with two
 // paths may report either one's error: a tree resolves both before it acts.
-func runProgram(t *testing.T, m *vfs.Memory, lenient bool, program []byte) {
+func runProgram(t *testing.T, m *vfs.FS, lenient bool, program []byte) {
 	t.Helper()
-	view := func(m *vfs.Memory) sys.FS {
+	view := func(m *vfs.FS) sys.FS {
 		if lenient {
 			return vfs.NewTree(opaque{m})
 		}
@@ -216,7 +216,7 @@ func compareOpen(t *testing.T, o openPair) {
 	}
 }
 
-func memorySnapshot(t *testing.T, m *vfs.Memory) map[string]string {
+func memorySnapshot(t *testing.T, m *vfs.FS) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	err := m.WalkDir(".", func(i vfs.Info) error {
@@ -243,7 +243,7 @@ func memorySnapshot(t *testing.T, m *vfs.Memory) map[string]string {
 
 // compareChanges checks the change log against two snapshots. The log may call
 // a file modified whose content is the same again.
-func compareChanges(t *testing.T, m *vfs.Memory, before, now map[string]string) {
+func compareChanges(t *testing.T, m *vfs.FS, before, now map[string]string) {
 	t.Helper()
 	if m.Changes() == nil && len(before) == 0 {
 		return // no mark

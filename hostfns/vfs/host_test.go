@@ -102,7 +102,7 @@ func snapshotDir(t *testing.T, dir string) string {
 // Through a Tree an absolute link means the guest's root, never the host's.
 func TestHostEscapeThroughTree(t *testing.T) {
 	fsys, top := escapeFS(t, true)
-	root := vfs.NewMemory(nil)
+	root := vfs.New(nil)
 	must(t, root.MkdirAll(top, 0o755))
 	must(t, root.WriteFile(filepath.Join(top, "secret"), []byte("guest's own"), 0o644))
 	tree := vfs.NewTree(root)
@@ -184,7 +184,7 @@ func TestHostSpecialFiles(t *testing.T) {
 		}
 		closeRoot()
 	}
-	m := vfs.NewMemory(nil)
+	m := vfs.New(nil)
 	stats, err := m.ImportDir("/", dir)
 	must(t, err)
 	if stats.Files != 1 || stats.Skipped != len(names)-1 {

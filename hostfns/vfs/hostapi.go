@@ -15,7 +15,7 @@ import (
 // package, with or without a leading slash; errors are *fs.PathError whose
 // cause matches vfs and wazero codes and fs.ErrNotExist and its kin.
 
-// Info describes one file of a [Memory].
+// Info describes one file of a [FS].
 type Info struct {
 	// Path is relative to the root of the file system; "." is the root.
 	Path string
@@ -53,7 +53,7 @@ func cleanName(name string) string {
 // ReadFile returns the content of a file. A sparse file whose logical size is
 // over MaxBytes (or over DefaultMaxBytes, when there is no bound) is refused with
 // EFBIG; read it with OpenFile.
-func (m *Memory) ReadFile(name string) ([]byte, error) {
+func (m *FS) ReadFile(name string) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at, errno := m.existing(name, true)
@@ -75,7 +75,7 @@ func (m *Memory) ReadFile(name string) ([]byte, error) {
 // WriteFile makes a file or replaces its content; perm is used when it is made.
 // When the quota does not allow all of data the error is ENOSPC and the file is
 // left short.
-func (m *Memory) WriteFile(name string, data []byte, perm fs.FileMode) error {
+func (m *FS) WriteFile(name string, data []byte, perm fs.FileMode) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f, errno := m.open(name, sys.O_WRONLY|sys.O_CREAT|sys.O_TRUNC, perm)
@@ -91,13 +91,13 @@ func (m *Memory) WriteFile(name string, data []byte, perm fs.FileMode) error {
 }
 
 // MkdirAll makes a directory and the parents that are missing.
-func (m *Memory) MkdirAll(name string, perm fs.FileMode) error {
+func (m *FS) MkdirAll(name string, perm fs.FileMode) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return pathError("mkdir", name, m.mkdirAll(cleanName(name), perm))
 }
 
-func (m *Memory) mkdirAll(name string, perm fs.FileMode) sys.Errno {
+func (m *FS) mkdirAll(name string, perm fs.FileMode) sys.Errno {
 	if at, errno := m.walk(name, true); errno == 0 && at.node != nil {
 		if at.node.isDir() {
 			return 0
@@ -121,7 +121,7 @@ func (m *Memory) mkdirAll(name string, perm fs.FileMode) sys.Errno {
 }
 
 // StatFile describes a file, following symbolic links.
-func (m *Memory) StatFile(name string) (Info, error) {
+func (m *FS) StatFile(name string) (Info, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at, errno := m.existing(name, true)
@@ -133,7 +133,7 @@ func (m *Memory) StatFile(name string) (Info, error) {
 
 // List describes the entries of a directory, sorted by name. Symbolic links are
 // not followed.
-func (m *Memory) List(name string) ([]Info, error) {
+func (m *FS) List(name string) ([]Info, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at, errno := m.existing(name, true)
@@ -158,7 +158,7 @@ func (m *Memory) List(name string) ([]Info, error) {
 // WalkDir calls fn for name and everything below it, in lexical order, without
 // following symbolic links. fn may return [fs.SkipDir] or [fs.SkipAll], and may
 // use the file system; what it changes may or may not be visited.
-func (m *Memory) WalkDir(name string, fn func(Info) error) error {
+func (m *FS) WalkDir(name string, fn func(Info) error) error {
 	root, err := m.StatFile(name)
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func (m *Memory) WalkDir(name string, fn func(Info) error) error {
 	return err
 }
 
-func (m *Memory) walkDir(at Info, fn func(Info) error) error {
+func (m *FS) walkDir(at Info, fn func(Info) error) error {
 	if err := fn(at); err != nil || !at.IsDir() {
 		return err
 	}
@@ -197,7 +197,7 @@ func (m *Memory) walkDir(at Info, fn func(Info) error) error {
 
 // Remove removes a file, a symbolic link, or a directory with all it contains.
 // Removing the root empties it. A missing file is an error.
-func (m *Memory) Remove(name string) error {
+func (m *FS) Remove(name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at, errno := m.existing(cleanName(name), false)
@@ -211,7 +211,7 @@ func (m *Memory) Remove(name string) error {
 	return nil
 }
 
-func (m *Memory) removeBelow(n *inode) {
+func (m *FS) removeBelow(n *inode) {
 	for n.dir.len() > 0 {
 		// Entries shift when the table compacts, so take them by name.
 		names := make([]string, 0, n.dir.live)

@@ -18,8 +18,8 @@ import (
 	"github.com/mayfly-run/mayfly/hostfns/vfs"
 )
 
-func sample(t testing.TB) *vfs.Memory {
-	m := vfs.NewMemory(nil)
+func sample(t testing.TB) *vfs.FS {
+	m := vfs.New(nil)
 	must(t, m.MkdirAll("/a/b", 0o755))
 	must(t, m.WriteFile("a/b/one", []byte("1"), 0o755))
 	must(t, m.WriteFile("a/two", bytes.Repeat([]byte("2"), 70_000), 0o600))
@@ -86,7 +86,7 @@ func TestTarRoundTrip(t *testing.T) {
 	m := sample(t)
 	var first bytes.Buffer
 	must(t, m.ExportTar(&first, "/", 0))
-	back := vfs.NewMemory(nil)
+	back := vfs.New(nil)
 	stats, err := back.ImportTar("in/here", bytes.NewReader(first.Bytes()))
 	must(t, err)
 	if stats.Files != 7 || stats.Bytes != 70_001 {
@@ -141,7 +141,7 @@ func TestTarIsHostile(t *testing.T) {
 		"hard link":    {{Name: "h", Linkname: "../secret", Typeflag: tar.TypeLink}},
 		"link to link": {{Name: "l", Linkname: "/", Typeflag: tar.TypeSymlink}, {Name: "h", Linkname: "l/secret", Typeflag: tar.TypeLink}},
 	} {
-		m := vfs.NewMemory(nil)
+		m := vfs.New(nil)
 		must(t, m.WriteFile("secret", []byte("s"), 0o600))
 		if _, err := m.ImportTar("dst", tarOf(t, headers...)); !errors.Is(err, vfs.ErrUnsafeTar) {
 			t.Errorf("%s: %v", name, err)
@@ -151,7 +151,7 @@ func TestTarIsHostile(t *testing.T) {
 		}
 	}
 	// A file over a link replaces the link and does not write through it.
-	m := vfs.NewMemory(nil)
+	m := vfs.New(nil)
 	must(t, m.WriteFile("secret", []byte("s"), 0o600))
 	stats, err := m.ImportTar("dst", tarOf(t,
 		tar.Header{Name: "l", Linkname: "/secret", Typeflag: tar.TypeSymlink},
@@ -165,7 +165,7 @@ func TestTarIsHostile(t *testing.T) {
 	if data, _ := m.ReadFile("dst/abs"); string(data) != "x" {
 		t.Fatal("an absolute name is relative to dst")
 	}
-	small := vfs.NewMemory(&vfs.MemoryOptions{MaxFiles: 3})
+	small := vfs.New(&vfs.Options{MaxFiles: 3})
 	var many []tar.Header
 	for i := range 5 {
 		many = append(many, tar.Header{Name: fmt.Sprint(i), Typeflag: tar.TypeReg})
@@ -184,7 +184,7 @@ func TestImportDir(t *testing.T) {
 	must(t, os.MkdirAll(filepath.Join(dir, "sub"), 0o755))
 	must(t, os.WriteFile(filepath.Join(dir, "sub", "f"), bytes.Repeat([]byte("f"), 100_000), 0o755))
 	must(t, os.Symlink(outside, filepath.Join(dir, "out")))
-	m := vfs.NewMemory(nil)
+	m := vfs.New(nil)
 	stats, err := m.ImportDir("/work", dir)
 	must(t, err)
 	if stats != (vfs.ImportStats{Files: 3, Bytes: 100_000}) {
@@ -196,7 +196,7 @@ func TestImportDir(t *testing.T) {
 	if _, err := m.ReadFile("work/out"); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	small := vfs.NewMemory(&vfs.MemoryOptions{MaxBytes: 50_000})
+	small := vfs.New(&vfs.Options{MaxBytes: 50_000})
 	if _, err := small.ImportDir("/", dir); !errors.Is(err, vfs.ENOSPC) {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ type ImportStats struct {
 // made when missing. Symbolic links are copied as links and never followed, so
 // nothing outside hostDir is read; permission bits and modification times are
 // kept. The quotas of m bound the work. On an error what was copied stays.
-func (m *Memory) ImportDir(dst, hostDir string) (ImportStats, error) {
+func (m *FS) ImportDir(dst, hostDir string) (ImportStats, error) {
 	root, err := os.OpenRoot(hostDir)
 	if err != nil {
 		return ImportStats{}, err
@@ -33,7 +33,7 @@ func (m *Memory) ImportDir(dst, hostDir string) (ImportStats, error) {
 }
 
 // ImportRoot is ImportDir for a host directory that is open already.
-func (m *Memory) ImportRoot(dst string, root *os.Root) (ImportStats, error) {
+func (m *FS) ImportRoot(dst string, root *os.Root) (ImportStats, error) {
 	var stats ImportStats
 	if err := m.MkdirAll(dst, 0o755); err != nil {
 		return stats, err
@@ -49,7 +49,7 @@ func (m *Memory) ImportRoot(dst string, root *os.Root) (ImportStats, error) {
 	return stats, err
 }
 
-func (m *Memory) importEntry(stats *ImportStats, times dirTimes, root *os.Root, name, to string) error {
+func (m *FS) importEntry(stats *ImportStats, times dirTimes, root *os.Root, name, to string) error {
 	info, err := root.Lstat(name)
 	if err != nil {
 		return err
@@ -91,14 +91,14 @@ func (m *Memory) importEntry(stats *ImportStats, times dirTimes, root *os.Root, 
 // last, because making the entries changes them.
 type dirTimes map[string]int64
 
-func (m *Memory) stampDirs(times dirTimes) {
+func (m *FS) stampDirs(times dirTimes) {
 	for name, t := range times {
 		m.stamp(name, t)
 	}
 }
 
 // stamp sets a modification time, of a symbolic link itself too.
-func (m *Memory) stamp(name string, mtim int64) {
+func (m *FS) stamp(name string, mtim int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if at, errno := m.existing(name, false); errno == 0 {
@@ -107,7 +107,7 @@ func (m *Memory) stamp(name string, mtim int64) {
 }
 
 // copyIn writes r to a new or emptied file until EOF or the quota.
-func (m *Memory) copyIn(name string, r io.Reader, perm fs.FileMode) (int64, error) {
+func (m *FS) copyIn(name string, r io.Reader, perm fs.FileMode) (int64, error) {
 	f, errno := m.OpenFile(name, sys.O_WRONLY|sys.O_CREAT|sys.O_TRUNC|sys.O_NOFOLLOW, perm)
 	if errno != 0 {
 		return 0, pathError("open", name, errno)

@@ -119,7 +119,7 @@ func (n *inode) dropLink(dir *inode, name string) {
 }
 
 // newInode makes an unlinked inode; the caller links it.
-func (m *Memory) newInode(mode fs.FileMode) *inode {
+func (m *FS) newInode(mode fs.FileMode) *inode {
 	n := &inode{ino: m.nextIno, mode: mode}
 	m.nextIno++
 	n.setTimes(m.clock())
@@ -127,7 +127,7 @@ func (m *Memory) newInode(mode fs.FileMode) *inode {
 }
 
 // attach links n as dir/name, which must not exist, and counts it.
-func (m *Memory) attach(dir *inode, name string, n *inode) {
+func (m *FS) attach(dir *inode, name string, n *inode) {
 	m.touchName(dir, name, n, created)
 	if dir.dir == nil {
 		dir.dir = &dirTable{}
@@ -145,7 +145,7 @@ func (m *Memory) attach(dir *inode, name string, n *inode) {
 }
 
 // detach removes dir/name, which leads to n, and frees n when nothing holds it.
-func (m *Memory) detach(dir *inode, name string, n *inode) {
+func (m *FS) detach(dir *inode, name string, n *inode) {
 	m.touchName(dir, name, n, removed)
 	dir.dir.remove(name)
 	n.dropLink(dir, name)
@@ -169,7 +169,7 @@ func (m *Memory) detach(dir *inode, name string, n *inode) {
 }
 
 // free gives back what an inode without names and open files holds.
-func (m *Memory) free(n *inode) {
+func (m *FS) free(n *inode) {
 	if n.isSymlink() {
 		m.symlinks.Add(-1)
 		m.bytes -= int64(len(n.target))
@@ -179,7 +179,7 @@ func (m *Memory) free(n *inode) {
 }
 
 // closed ends one use of n as an open file.
-func (m *Memory) closed(n *inode) {
+func (m *FS) closed(n *inode) {
 	n.opens--
 	if n.opens == 0 && n.nlink == 0 {
 		m.files--

@@ -4,7 +4,7 @@ import "github.com/tetratelabs/wazero/experimental/sys"
 
 // Rename implements sys.FS: atomic, over an existing file or an empty
 // directory. Two names of the same file are left as they are, as POSIX says.
-func (m *Memory) Rename(from, to string) sys.Errno {
+func (m *FS) Rename(from, to string) sys.Errno {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	src, errno := m.existing(from, false)
@@ -35,7 +35,7 @@ func (m *Memory) Rename(from, to string) sys.Errno {
 	return 0
 }
 
-func (m *Memory) renamable(src, dst walked) sys.Errno {
+func (m *FS) renamable(src, dst walked) sys.Errno {
 	if !src.node.isDir() {
 		switch {
 		case dst.node != nil && dst.node.isDir():
@@ -62,7 +62,7 @@ func (m *Memory) renamable(src, dst walked) sys.Errno {
 }
 
 // move gives src another name.
-func (m *Memory) move(src, dst walked) {
+func (m *FS) move(src, dst walked) {
 	n := src.node
 	m.touchName(src.parent, src.name, n, removed)
 	m.touchName(dst.parent, dst.name, n, created)
@@ -78,7 +78,7 @@ func (m *Memory) move(src, dst walked) {
 
 // replace gives src the name that dst has now. The name keeps its place in the
 // directory, so a reader of the directory sees it exactly once.
-func (m *Memory) replace(dst, src walked) {
+func (m *FS) replace(dst, src walked) {
 	n, old := src.node, dst.node
 	m.touchName(src.parent, src.name, n, removed)
 	m.touchName(dst.parent, dst.name, old, changed)
@@ -109,7 +109,7 @@ func (m *Memory) replace(dst, src walked) {
 }
 
 // moved keeps link counts and times after a rename.
-func (m *Memory) moved(src, dst walked) {
+func (m *FS) moved(src, dst walked) {
 	if src.node.isDir() && src.parent != dst.parent {
 		src.parent.nlink--
 		dst.parent.nlink++

@@ -22,7 +22,7 @@ var ErrUnsafeTar = errors.New("tar entry leaves the target directory")
 // devices and extended attributes are ignored. The quotas of m bound the work,
 // and the number of entries is bounded by twice MaxFiles. On an error what was
 // unpacked stays.
-func (m *Memory) ImportTar(dst string, r io.Reader) (ImportStats, error) {
+func (m *FS) ImportTar(dst string, r io.Reader) (ImportStats, error) {
 	var stats ImportStats
 	if err := m.MkdirAll(dst, 0o755); err != nil {
 		return stats, err
@@ -47,7 +47,7 @@ func (m *Memory) ImportTar(dst string, r io.Reader) (ImportStats, error) {
 	}
 }
 
-func (m *Memory) importHeader(stats *ImportStats, times dirTimes, dst string, h *tar.Header, r io.Reader) error {
+func (m *FS) importHeader(stats *ImportStats, times dirTimes, dst string, h *tar.Header, r io.Reader) error {
 	name, err := m.tarName(dst, h.Name)
 	if err != nil {
 		return err
@@ -96,10 +96,10 @@ func (m *Memory) importHeader(stats *ImportStats, times dirTimes, dst string, h 
 
 // replaceable removes what is not a directory from where an entry will go, as
 // tar does, so that a file never writes through an older link.
-func (m *Memory) replaceable(name string) { m.Unlink(name) }
+func (m *FS) replaceable(name string) { m.Unlink(name) }
 
 // tarName is where an entry goes.
-func (m *Memory) tarName(dst, name string) (string, error) {
+func (m *FS) tarName(dst, name string) (string, error) {
 	for _, c := range strings.Split(name, "/") {
 		if c == ".." {
 			return "", &fs.PathError{Op: "import", Path: name, Err: ErrUnsafeTar}
@@ -125,7 +125,7 @@ func (m *Memory) tarName(dst, name string) (string, error) {
 // bytes, if the time stamps are equal. It works on a clone, so m may be used
 // meanwhile. More than maxBytes of file data (holes count; 0 means the MaxBytes
 // of m) is refused with EFBIG.
-func (m *Memory) ExportTar(w io.Writer, src string, maxBytes int64) error {
+func (m *FS) ExportTar(w io.Writer, src string, maxBytes int64) error {
 	if maxBytes <= 0 {
 		maxBytes = m.maxBytes
 	}
@@ -162,7 +162,7 @@ func regularSize(i Info) int64 {
 	return 0
 }
 
-func (m *Memory) exportFile(tw *tar.Writer, name string, i Info, seen map[uint64]string) error {
+func (m *FS) exportFile(tw *tar.Writer, name string, i Info, seen map[uint64]string) error {
 	h := &tar.Header{Name: name, Mode: int64(i.Mode.Perm()), ModTime: i.ModTime, Format: tar.FormatPAX}
 	first, again := seen[i.Ino]
 	switch {

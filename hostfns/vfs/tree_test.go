@@ -43,8 +43,8 @@ func content(t *testing.T, fsys sys.FS, name string) string {
 }
 
 // guestTree is a tree as a sandbox has it.
-func guestTree(t *testing.T) (tree *vfs.Tree, root, work, tmp *vfs.Memory) {
-	root, work, tmp = vfs.NewMemory(nil), vfs.NewMemory(nil), vfs.NewMemory(nil)
+func guestTree(t *testing.T) (tree *vfs.Tree, root, work, tmp *vfs.FS) {
+	root, work, tmp = vfs.New(nil), vfs.New(nil), vfs.New(nil)
 	tree = vfs.NewTree(root)
 	must(t, root.MkdirAll("etc", 0o755))
 	must(t, root.WriteFile("etc/hosts", []byte("hosts"), 0o644))
@@ -210,12 +210,12 @@ func TestTreeSymlinkWork(t *testing.T) {
 
 // A mount that masks part of a host-like file system cannot be passed by a link.
 func TestTreeMaskHolds(t *testing.T) {
-	inner := vfs.NewMemory(nil)
+	inner := vfs.New(nil)
 	must(t, inner.MkdirAll("private", 0o755))
 	must(t, inner.WriteFile("private/key", []byte("key"), 0o600))
 	for name, fsys := range map[string]sys.FS{"memory": inner, "opaque": opaque{inner}} {
-		tree := vfs.NewTree(vfs.NewMemory(nil))
-		must(t, tree.Mount("/data/private", vfs.NewMemory(nil)))
+		tree := vfs.NewTree(vfs.New(nil))
+		must(t, tree.Mount("/data/private", vfs.New(nil)))
 		must(t, tree.Mount("/data", fsys))
 		inner.Unlink("l")
 		mustErrno(t, tree.Symlink("private", "data/l"), 0)
@@ -228,8 +228,8 @@ func TestTreeMaskHolds(t *testing.T) {
 }
 
 func TestTreeNestedMounts(t *testing.T) {
-	outer, in := vfs.NewMemory(nil), vfs.NewMemory(nil)
-	tree := vfs.NewTree(vfs.NewMemory(nil))
+	outer, in := vfs.New(nil), vfs.New(nil)
+	tree := vfs.NewTree(vfs.New(nil))
 	must(t, tree.Mount("/a/b/c", in))
 	must(t, tree.Mount("/a", outer))
 	must(t, in.WriteFile("f", []byte("in"), 0o644))
@@ -240,14 +240,14 @@ func TestTreeNestedMounts(t *testing.T) {
 	if got := listTree(t, tree, "a", 1); !slices.Equal(got, []string{"b", "f"}) {
 		t.Fatal(got)
 	}
-	must(t, tree.Mount("/ab", vfs.NewMemory(nil)))
+	must(t, tree.Mount("/ab", vfs.New(nil)))
 	_, errno := tree.Stat("ab/f")
 	mustErrno(t, errno, sys.ENOENT)
 }
 
 func TestMountValidation(t *testing.T) {
-	tree := vfs.NewTree(vfs.NewMemory(nil))
-	m := vfs.NewMemory(nil)
+	tree := vfs.NewTree(vfs.New(nil))
+	m := vfs.New(nil)
 	for _, p := range []string{"", "/", "a", "/a/", "/a//b", "/a/../b", "/./a", "/a\x00"} {
 		if err := tree.Mount(p, m); vfs.ErrnoOf(err) != sys.EINVAL {
 			t.Errorf("%q: %v", p, err)

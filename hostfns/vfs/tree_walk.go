@@ -40,7 +40,7 @@ func (p place) needsWalk(follow bool) bool {
 	if !ok {
 		return true
 	}
-	if _, memory := prober.(*Memory); !memory && p.mount.nested {
+	if _, memory := prober.(*FS); !memory && p.mount.nested {
 		_, view := prober.(*viewFS)
 		return !view
 	}

@@ -30,7 +30,7 @@ func checkPath(path string) sys.Errno {
 // walk resolves a path. Symbolic links in the middle are followed, a last one
 // when follow is set or a slash follows it. A missing last component is no
 // error: node is nil then.
-func (m *Memory) walk(path string, follow bool) (walked, sys.Errno) {
+func (m *FS) walk(path string, follow bool) (walked, sys.Errno) {
 	if errno := checkPath(path); errno != 0 {
 		return walked{}, errno
 	}
@@ -93,7 +93,7 @@ func (m *Memory) walk(path string, follow bool) (walked, sys.Errno) {
 }
 
 // existing resolves a path that must exist.
-func (m *Memory) existing(path string, follow bool) (walked, sys.Errno) {
+func (m *FS) existing(path string, follow bool) (walked, sys.Errno) {
 	at, errno := m.walk(path, follow)
 	if errno == 0 && at.node == nil {
 		errno = sys.ENOENT
@@ -102,7 +102,7 @@ func (m *Memory) existing(path string, follow bool) (walked, sys.Errno) {
 }
 
 // creatable resolves a path that must not exist and checks that it may be made.
-func (m *Memory) creatable(path string, dir bool) (walked, sys.Errno) {
+func (m *FS) creatable(path string, dir bool) (walked, sys.Errno) {
 	at, errno := m.walk(path, false)
 	switch {
 	case errno != 0:
@@ -116,7 +116,7 @@ func (m *Memory) creatable(path string, dir bool) (walked, sys.Errno) {
 }
 
 // room checks the limits for one more name in dir.
-func (m *Memory) room(dir *inode, isDir bool) sys.Errno {
+func (m *FS) room(dir *inode, isDir bool) sys.Errno {
 	if m.files >= m.maxFiles {
 		return ENOSPC
 	}

@@ -11,7 +11,7 @@ const accessMode = sys.O_RDONLY | sys.O_RDWR | sys.O_WRONLY
 // OpenFile implements sys.FS. O_NOFOLLOW on a symbolic link is ELOOP, O_EXCL
 // with O_CREAT never follows one. O_SYNC and its kin are accepted: memory is as
 // durable as it gets at once.
-func (m *Memory) OpenFile(path string, flag sys.Oflag, perm fs.FileMode) (sys.File, sys.Errno) {
+func (m *FS) OpenFile(path string, flag sys.Oflag, perm fs.FileMode) (sys.File, sys.Errno) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f, errno := m.open(path, flag, perm)
@@ -21,7 +21,7 @@ func (m *Memory) OpenFile(path string, flag sys.Oflag, perm fs.FileMode) (sys.Fi
 	return f, 0
 }
 
-func (m *Memory) open(path string, flag sys.Oflag, perm fs.FileMode) (*memFile, sys.Errno) {
+func (m *FS) open(path string, flag sys.Oflag, perm fs.FileMode) (*memFile, sys.Errno) {
 	access := flag & accessMode
 	if access == sys.O_RDWR|sys.O_WRONLY || flag&(sys.O_CREAT|sys.O_DIRECTORY) == sys.O_CREAT|sys.O_DIRECTORY {
 		return nil, sys.EINVAL

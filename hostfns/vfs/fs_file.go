@@ -15,7 +15,7 @@ type fileOffset = int64
 // it; node is never nil.
 type memFile struct {
 	sys.UnimplementedFile
-	fs     *Memory
+	fs     *FS
 	node   *inode
 	flag   sys.Oflag
 	closed bool

@@ -37,7 +37,7 @@ func mustOpen(t testing.TB, fsys sys.FS, name string, flag sys.Oflag) sys.File {
 }
 
 func TestSparseCost(t *testing.T) {
-	m := vfs.NewMemory(nil)
+	m := vfs.New(nil)
 	f := mustOpen(t, m, "a", sys.O_RDWR|sys.O_CREAT)
 	if _, errno := f.Pwrite([]byte("x"), 1<<40); errno != 0 {
 		t.Fatal(errno)
@@ -56,7 +56,7 @@ func TestSparseCost(t *testing.T) {
 }
 
 func TestQuotaIsExactAndReturned(t *testing.T) {
-	m := vfs.NewMemory(&vfs.MemoryOptions{MaxBytes: 100_000})
+	m := vfs.New(&vfs.Options{MaxBytes: 100_000})
 	if err := m.WriteFile("a", make([]byte, 100_001), 0o644); !errors.Is(err, vfs.ENOSPC) {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestQuotaIsExactAndReturned(t *testing.T) {
 }
 
 func TestOrphanAccounting(t *testing.T) {
-	m := vfs.NewMemory(nil)
+	m := vfs.New(nil)
 	must(t, m.WriteFile("a", make([]byte, 1000), 0o644))
 	must(t, m.WriteFile("b", make([]byte, 500), 0o644))
 	f, g := mustOpen(t, m, "a", sys.O_RDWR), mustOpen(t, m, "a", sys.O_RDONLY)
@@ -98,7 +98,7 @@ func TestOrphanAccounting(t *testing.T) {
 }
 
 func TestDepthAndLinkBounds(t *testing.T) {
-	m := vfs.NewMemory(&vfs.MemoryOptions{MaxFiles: -1})
+	m := vfs.New(&vfs.Options{MaxFiles: -1})
 	deep := strings.TrimSuffix(strings.Repeat("d/", 600), "/")
 	must(t, m.MkdirAll("x/"+deep, 0o755))
 	must(t, m.MkdirAll("y/"+deep, 0o755))
@@ -116,7 +116,7 @@ func TestDepthAndLinkBounds(t *testing.T) {
 }
 
 func TestTrailingSlash(t *testing.T) {
-	m := vfs.NewMemory(nil)
+	m := vfs.New(nil)
 	must(t, m.WriteFile("f", nil, 0o644))
 	mustErrno(t, m.Mkdir("d/", 0o755), 0)
 	_, errno := m.Stat("f/")
@@ -133,7 +133,7 @@ func TestTrailingSlash(t *testing.T) {
 // TestCloneRace writes to a file system and its clones at once: shared chunks
 // must never be written in place.
 func TestCloneRace(t *testing.T) {
-	base := vfs.NewMemory(nil)
+	base := vfs.New(nil)
 	for i := range 8 {
 		must(t, base.WriteFile(fmt.Sprint(i), bytes.Repeat([]byte{'0'}, 200_000), 0o644))
 	}
@@ -173,7 +173,7 @@ func TestCloneRace(t *testing.T) {
 
 func TestClockOption(t *testing.T) {
 	now := int64(100)
-	m := vfs.NewMemory(&vfs.MemoryOptions{Now: func() int64 { return now }, Device: 7})
+	m := vfs.New(&vfs.Options{Now: func() int64 { return now }, Device: 7})
 	must(t, m.WriteFile("a", nil, 0o644))
 	now = 200
 	must(t, m.WriteFile("b", nil, 0o644))
@@ -185,12 +185,12 @@ func TestClockOption(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	m := vfs.NewMemory(nil)
+	m := vfs.New(nil)
 	_, err := m.ReadFile("no")
 	if !errors.Is(err, fs.ErrNotExist) || !errors.Is(err, sys.ENOENT) || vfs.ErrnoOf(err) != sys.ENOENT {
 		t.Fatal(err)
 	}
-	tiny := vfs.NewMemory(&vfs.MemoryOptions{MaxFiles: 1})
+	tiny := vfs.New(&vfs.Options{MaxFiles: 1})
 	must(t, tiny.WriteFile("a", nil, 0o644))
 	err = tiny.WriteFile("b", nil, 0o644)
 	if err == nil || vfs.ErrnoOf(err) != vfs.ENOSPC || err.Error() != "write b: no space left in the file system (quota)" {

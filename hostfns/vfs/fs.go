@@ -9,7 +9,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental/sys"
 )
 
-// Limits and defaults. Quotas can be set in [MemoryOptions]; the rest is fixed.
+// Limits and defaults. Quotas can be set in [Options]; the rest is fixed.
 const (
 	// DefaultMaxBytes is the workspace size of one session: room for a data set
 	// or a build, small enough that a few runaway sandboxes do not exhaust a
@@ -36,8 +36,8 @@ const (
 	MaxLinks = 1000
 )
 
-// MemoryOptions configures a [Memory]. The zero value means the defaults.
-type MemoryOptions struct {
+// Options configures a [FS]. The zero value means the defaults.
+type Options struct {
 	// MaxBytes bounds allocated bytes: file data in blocks of 512 bytes to
 	// 64 KiB, and symbolic link targets. Default DefaultMaxBytes; negative
 	// means no bound.
@@ -63,7 +63,7 @@ type MemoryOptions struct {
 //
 // Access times are set when a file is made and by utimens only, as on a disk
 // mounted noatime.
-type Memory struct {
+type FS struct {
 	sys.UnimplementedFS
 
 	mu          sync.Mutex
@@ -86,10 +86,10 @@ type Memory struct {
 
 var generations atomic.Uint64
 
-// NewMemory returns an empty file system: a root directory and nothing in it.
+// New returns an empty file system: a root directory and nothing in it.
 // It never fails; nil options are the defaults.
-func NewMemory(options *MemoryOptions) *Memory {
-	m := &Memory{
+func New(options *Options) *FS {
+	m := &FS{
 		maxBytes:    DefaultMaxBytes,
 		maxFiles:    DefaultMaxFiles,
 		maxFileSize: DefaultMaxFileSize,
@@ -127,7 +127,7 @@ func bound(v, def int64) int64 {
 	return v
 }
 
-func (m *Memory) clock() int64 {
+func (m *FS) clock() int64 {
 	if m.now != nil {
 		return m.now()
 	}
@@ -144,7 +144,7 @@ type Usage struct {
 
 // Usage returns the current use of the quotas. Chunks shared with a clone count
 // in full in both.
-func (m *Memory) Usage() Usage {
+func (m *FS) Usage() Usage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return Usage{Bytes: m.bytes, MaxBytes: m.maxBytes, Files: m.files, MaxFiles: m.maxFiles}
@@ -152,4 +152,4 @@ func (m *Memory) Usage() Usage {
 
 // hasLinks implements linkProber for Tree: resolution may be skipped while
 // there are no symbolic links.
-func (m *Memory) hasLinks(string, bool) bool { return m.symlinks.Load() > 0 }
+func (m *FS) hasLinks(string, bool) bool { return m.symlinks.Load() > 0 }

@@ -9,12 +9,12 @@ import (
 )
 
 // Stat implements sys.FS.
-func (m *Memory) Stat(path string) (wasys.Stat_t, sys.Errno) { return m.statPath(path, true) }
+func (m *FS) Stat(path string) (wasys.Stat_t, sys.Errno) { return m.statPath(path, true) }
 
 // Lstat implements sys.FS.
-func (m *Memory) Lstat(path string) (wasys.Stat_t, sys.Errno) { return m.statPath(path, false) }
+func (m *FS) Lstat(path string) (wasys.Stat_t, sys.Errno) { return m.statPath(path, false) }
 
-func (m *Memory) statPath(path string, follow bool) (wasys.Stat_t, sys.Errno) {
+func (m *FS) statPath(path string, follow bool) (wasys.Stat_t, sys.Errno) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at, errno := m.existing(path, follow)
@@ -25,13 +25,13 @@ func (m *Memory) statPath(path string, follow bool) (wasys.Stat_t, sys.Errno) {
 }
 
 // Mkdir implements sys.FS.
-func (m *Memory) Mkdir(path string, perm fs.FileMode) sys.Errno {
+func (m *FS) Mkdir(path string, perm fs.FileMode) sys.Errno {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.mkdir(path, perm)
 }
 
-func (m *Memory) mkdir(path string, perm fs.FileMode) sys.Errno {
+func (m *FS) mkdir(path string, perm fs.FileMode) sys.Errno {
 	at, errno := m.creatable(path, true)
 	if errno != 0 {
 		return errno
@@ -41,7 +41,7 @@ func (m *Memory) mkdir(path string, perm fs.FileMode) sys.Errno {
 }
 
 // Chmod implements sys.FS. Only the permission bits are kept.
-func (m *Memory) Chmod(path string, perm fs.FileMode) sys.Errno {
+func (m *FS) Chmod(path string, perm fs.FileMode) sys.Errno {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at, errno := m.existing(path, true)
@@ -56,16 +56,16 @@ func (m *Memory) Chmod(path string, perm fs.FileMode) sys.Errno {
 }
 
 // Utimens implements sys.FS. It is not logged as a change.
-func (m *Memory) Utimens(path string, atim, mtim int64) sys.Errno {
+func (m *FS) Utimens(path string, atim, mtim int64) sys.Errno {
 	return m.utimens(path, true, atim, mtim)
 }
 
 // Lutimens is Utimens for a symbolic link itself.
-func (m *Memory) Lutimens(path string, atim, mtim int64) sys.Errno {
+func (m *FS) Lutimens(path string, atim, mtim int64) sys.Errno {
 	return m.utimens(path, false, atim, mtim)
 }
 
-func (m *Memory) utimens(path string, follow bool, atim, mtim int64) sys.Errno {
+func (m *FS) utimens(path string, follow bool, atim, mtim int64) sys.Errno {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at, errno := m.existing(path, follow)
@@ -77,7 +77,7 @@ func (m *Memory) utimens(path string, follow bool, atim, mtim int64) sys.Errno {
 }
 
 // Unlink implements sys.FS. A file that is open lives on until it is closed.
-func (m *Memory) Unlink(path string) sys.Errno {
+func (m *FS) Unlink(path string) sys.Errno {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at, errno := m.existing(path, false)
@@ -92,7 +92,7 @@ func (m *Memory) Unlink(path string) sys.Errno {
 }
 
 // Rmdir implements sys.FS.
-func (m *Memory) Rmdir(path string) sys.Errno {
+func (m *FS) Rmdir(path string) sys.Errno {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at, errno := m.existing(path, false)
@@ -113,13 +113,13 @@ func (m *Memory) Rmdir(path string) sys.Errno {
 }
 
 // Symlink implements sys.FS. The target is kept as it is; it need not exist.
-func (m *Memory) Symlink(target, path string) sys.Errno {
+func (m *FS) Symlink(target, path string) sys.Errno {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.symlink(target, path)
 }
 
-func (m *Memory) symlink(target, path string) sys.Errno {
+func (m *FS) symlink(target, path string) sys.Errno {
 	switch {
 	case target == "":
 		return sys.ENOENT
@@ -144,7 +144,7 @@ func (m *Memory) symlink(target, path string) sys.Errno {
 }
 
 // Readlink implements sys.FS.
-func (m *Memory) Readlink(path string) (string, sys.Errno) {
+func (m *FS) Readlink(path string) (string, sys.Errno) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at, errno := m.existing(path, false)
@@ -159,13 +159,13 @@ func (m *Memory) Readlink(path string) (string, sys.Errno) {
 
 // Link implements sys.FS. A symbolic link is itself linked, not followed, as
 // link(2) does on Linux; a directory is EPERM.
-func (m *Memory) Link(oldPath, newPath string) sys.Errno {
+func (m *FS) Link(oldPath, newPath string) sys.Errno {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.link(oldPath, newPath)
 }
 
-func (m *Memory) link(oldPath, newPath string) sys.Errno {
+func (m *FS) link(oldPath, newPath string) sys.Errno {
 	from, errno := m.existing(oldPath, false)
 	if errno != 0 {
 		return errno
