@@ -32,6 +32,8 @@ const (
 	DefaultResult = 64 << 10
 	// DefaultCode is the largest piece of source code in bytes. Parsers need some hundred times as much memory.
 	DefaultCode = 4 << 20
+	// DefaultUnload is how long an idle durable session stays in memory: coming back takes it some milliseconds.
+	DefaultUnload = 5 * time.Minute
 	// DefaultQueue is the number of executions that may wait for their turn.
 	DefaultQueue = 256
 )

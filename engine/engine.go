@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mayfly-run/mayfly/hostfns/vfs"
 )
 
 // Engine runs code. It is safe for concurrent use. Close frees it.
@@ -19,8 +21,14 @@ type Engine struct {
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{}
+	durable  map[string]*Session
 	closed   bool
 	running  sync.WaitGroup
+
+	opening sync.Mutex // held while a durable session is opened, made or removed
+	reaper  reaper
+
+	call hostFunction // answers the calls of guests; nil: there are no host functions
 }
 
 // New returns an engine. Guests are loaded when they are first used, or by Warm.
@@ -33,10 +41,12 @@ func New(ctx context.Context, o *Options) (*Engine, error) {
 	if err != nil {
 		return nil, &Error{Err: err, Phase: PhaseFork}
 	}
-	return &Engine{
+	e := &Engine{
 		opts: opts, exec: w, wasm: w, queue: newQueue(opts.MaxInFlight, opts.MaxQueue),
-		sessions: map[*Session]struct{}{},
-	}, nil
+		sessions: map[*Session]struct{}{}, durable: map[string]*Session{},
+	}
+	e.reaper.start(e)
+	return e, nil
 }
 
 // Warm loads the guest of a language, "" being the default one: a few hundred milliseconds, or some ten seconds when the
@@ -98,9 +108,26 @@ func (e *Engine) NewSession(ctx context.Context, sb *Sandbox) (*Session, error) 
 }
 
 func (e *Engine) newSession(sb Sandbox, ephemeral bool) (*Session, error) {
-	language, err := e.language(sb.Language)
+	sb, err := e.fillSandbox(sb)
 	if err != nil {
 		return nil, err
+	}
+	s := &Session{e: e, id: newID("se"), turn: make(chan struct{}, 1), spec: Spec{Sandbox: sb, Ephemeral: ephemeral, call: e.call}}
+	s.spec.audit = e.audit(s.id)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, &Error{Err: ErrClosed, Phase: PhaseRequest}
+	}
+	e.sessions[s] = struct{}{}
+	return s, nil
+}
+
+// fillSandbox fills in the defaults of a sandbox and checks it.
+func (e *Engine) fillSandbox(sb Sandbox) (Sandbox, error) {
+	language, err := e.language(sb.Language)
+	if err != nil {
+		return sb, err
 	}
 	sb.Language = language
 	setDefault(&sb.Memory, DefaultMemory)
@@ -109,17 +136,19 @@ func (e *Engine) newSession(sb Sandbox, ephemeral bool) (*Session, error) {
 	setDefault(&sb.Threads, DefaultThreads)
 	setDefault(&sb.Stacks, DefaultStacks)
 	if sb.Threads < 1 || sb.Stacks < minStacks {
-		return nil, requestError(fmt.Sprintf("at least 1 thread and %d MiB of stacks", minStacks>>20),
+		return sb, requestError(fmt.Sprintf("at least 1 thread and %d MiB of stacks", minStacks>>20),
 			"sandbox of %d threads and %d bytes of stacks", sb.Threads, sb.Stacks)
 	}
-	s := &Session{e: e, id: newID("se"), turn: make(chan struct{}, 1), spec: Spec{Sandbox: sb, Ephemeral: ephemeral}}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return nil, &Error{Err: ErrClosed, Phase: PhaseRequest}
+	return sb, nil
+}
+
+// audit returns what is told of the file operations of a session, nil for nobody.
+func (e *Engine) audit(session string) func(vfs.Operation) {
+	tell := e.opts.Audit
+	if tell == nil {
+		return nil
 	}
-	e.sessions[s] = struct{}{}
-	return s, nil
+	return func(o vfs.Operation) { tell(session, o) }
 }
 
 // enter counts an execution in, unless the engine is closed.
@@ -133,10 +162,28 @@ func (e *Engine) enter() bool {
 	return true
 }
 
+// work waits for a place to run guest code outside of a session, and returns what gives it back.
+func (e *Engine) work(ctx context.Context) (leave func(), err error) {
+	if !e.enter() {
+		return nil, &Error{Err: ErrClosed, Phase: PhaseRequest}
+	}
+	if err := e.queue.enter(ctx); err != nil {
+		e.running.Done()
+		return nil, queueError(err)
+	}
+	return func() {
+		e.queue.leave()
+		e.running.Done()
+	}, nil
+}
+
 func (e *Engine) forget(s *Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.sessions, s)
+	if s.kept != nil && e.durable[s.id] == s {
+		delete(e.durable, s.id)
+	}
 }
 
 // Close closes all sessions, after their executions in flight, and frees the guests.
@@ -153,8 +200,9 @@ func (e *Engine) Close() error {
 	}
 	e.mu.Unlock()
 	var errs []error
+	e.reaper.stop()
 	for _, s := range open {
-		errs = append(errs, s.Close())
+		errs = append(errs, s.end())
 	}
 	e.running.Wait()
 	return errors.Join(append(errs, e.exec.Close(context.Background()))...)

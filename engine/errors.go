@@ -15,6 +15,10 @@ var (
 	ErrRequest = errors.New("invalid request")
 	// ErrUnavailable: what was asked for does not work on this machine.
 	ErrUnavailable = errors.New("not available")
+	// ErrNoStore: durable sessions need Options.Store.
+	ErrNoStore = errors.New("the engine has no store")
+	// ErrNoStep: the session has no such step, or its state was not kept.
+	ErrNoStep = errors.New("no such step")
 )
 
 // Phases of an execution in which something can fail.
@@ -23,6 +27,7 @@ const (
 	PhaseQueue   = "queue"   // nothing was started
 	PhaseFork    = "fork"    // nothing was started
 	PhaseExec    = "exec"    // the code may have run
+	PhaseStore   = "store"   // the code ran, but the step was not stored and does not count; or nothing was started
 )
 
 // Error is a failure of Mayfly itself or of its use, as opposed to one of the code that was to run: that is told by

@@ -3,6 +3,10 @@ package engine
 import (
 	"context"
 	"time"
+
+	"github.com/mayfly-run/mayfly/engine/internal/tape"
+	"github.com/mayfly-run/mayfly/hostfns/cas"
+	"github.com/mayfly-run/mayfly/hostfns/vfs"
 )
 
 // Executor makes sandboxes of one kind. The engine has one for WebAssembly guests; others can run code elsewhere.
@@ -23,6 +27,25 @@ type Spec struct {
 	Sandbox
 	// Ephemeral tells that there will be one execution only, so that nothing has to be kept for a next one.
 	Ephemeral bool
+
+	// store and tape are set for durable sessions, see keeper. now is the clock of the file system.
+	store cas.ReadWriter
+	tape  *tape.Tape
+	now   func() int64
+	call  hostFunction
+	audit func(vfs.Operation)
+}
+
+// keeper is a sandbox whose state can be stored. Between an execution and the next, Save and then one of Kept and Undo may
+// be called.
+type keeper interface {
+	Sandboxed
+	// Save adds to b what the present state needs and the store does not have. Without snapshot, the memory is left out.
+	Save(b *cas.Batch, snapshot bool) (*State, error)
+	// Kept tells that what Save returned is stored.
+	Kept()
+	// Undo goes back to where the sandbox was before the last execution.
+	Undo() error
 }
 
 // Sandboxed is an open sandbox. One execution at a time runs in it; Close may be called at any time.

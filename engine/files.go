@@ -2,11 +2,17 @@ package engine
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path"
+	"time"
 
+	"github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/mayfly-run/mayfly/hostfns/cas"
 	"github.com/mayfly-run/mayfly/hostfns/vfs"
+	"github.com/mayfly-run/mayfly/wasm/wasi"
 )
 
 // Paths in a sandbox.
@@ -17,28 +23,61 @@ const (
 	GuestTmp = "/tmp"
 )
 
+// ownDevice is the device number of a sandbox's own file system: the root of a vfs.Tree.
+const ownDevice = 1
+
 // maxChanges bounds the files that a result lists; more than that nobody reads.
 const maxChanges = 1000
 
-// files is the file system of a sandbox: one in memory, with mounts of host directories in it.
+// templateTime is what the file system's clock shows while a guest is initialised: images have to come out the same.
+func templateTime() int64 { return time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC).UnixNano() }
+
+// files is the file system of a sandbox: one of its own, with mounts of host directories in it.
 type files struct {
 	own    *vfs.FS
 	tree   *vfs.Tree
 	closer []func() error
 }
 
-func newFiles(sb *Sandbox) (*files, error) {
-	f := &files{own: vfs.New(&vfs.Options{MaxBytes: sb.Workspace, MaxFiles: sb.Files})}
+// newFiles returns an empty file system.
+func newFiles(spec *Spec) (*files, error) {
+	own := vfs.New(spec.fileOptions())
 	for _, dir := range []string{GuestWorkspace, GuestTmp} {
-		if err := f.own.MkdirAll(dir, 0o755); err != nil {
+		if err := own.MkdirAll(dir, 0o755); err != nil {
 			return nil, err
 		}
 	}
-	f.tree = vfs.NewTree(f.own)
-	if err := f.tree.Mount("/dev", vfs.Devices()); err != nil {
+	return mountFiles(own, spec)
+}
+
+// openFiles returns the file system of a stored state.
+func openFiles(spec *Spec, frame cas.Hash) (*files, error) {
+	if frame.IsZero() {
+		return newFiles(spec)
+	}
+	own, err := vfs.Open(spec.store, frame, spec.fileOptions())
+	if err != nil {
 		return nil, err
 	}
-	for _, m := range sb.Mounts {
+	return mountFiles(own, spec)
+}
+
+func (s *Spec) fileOptions() *vfs.Options {
+	return &vfs.Options{MaxBytes: s.Workspace, MaxFiles: s.Files, Store: s.store, Now: s.now, Audit: s.audit}
+}
+
+// mountFiles puts the sandbox's mounts over its own file system.
+func mountFiles(own *vfs.FS, spec *Spec) (*files, error) {
+	f := &files{own: own, closer: []func() error{own.Close}}
+	f.tree = vfs.NewTree(f.own)
+	var random io.Reader
+	if spec.tape != nil {
+		random = spec.tape.Rand()
+	}
+	if err := f.tree.Mount("/dev", vfs.Devices(random)); err != nil {
+		return nil, err
+	}
+	for _, m := range spec.Mounts {
 		if err := f.mount(m); err != nil {
 			return nil, errors.Join(err, f.close())
 		}
@@ -88,6 +127,36 @@ func (f *files) changes() ([]FileChange, bool) {
 	}
 	f.own.Mark()
 	return out, more
+}
+
+// reopen opens a file for a program that had it open when its state was stored.
+func (f *files) reopen(o wasi.OpenFile) (sys.File, sys.Errno) {
+	flag := sys.O_RDONLY
+	switch {
+	case o.Read && o.Write:
+		flag = sys.O_RDWR
+	case o.Write:
+		flag = sys.O_WRONLY
+	}
+	if o.Append {
+		flag |= sys.O_APPEND
+	}
+	if o.Dev == ownDevice {
+		return f.own.OpenInode(o.Ino, flag)
+	}
+	// A file of the host is the same one if its number is.
+	if o.Dir {
+		flag |= sys.O_DIRECTORY
+	}
+	file, errno := f.tree.OpenFile(o.Path, flag, 0)
+	if errno != 0 {
+		return nil, errno
+	}
+	if ino, errno := file.Ino(); errno != 0 || ino != o.Ino {
+		file.Close()
+		return nil, sys.ENOENT
+	}
+	return file, 0
 }
 
 func (f *files) close() error {

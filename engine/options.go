@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/mayfly-run/mayfly/hostfns/vfs"
 	"github.com/mayfly-run/mayfly/wasm"
 )
 
@@ -48,6 +49,19 @@ type Options struct {
 	MaxCode int
 	// ReadySandboxes is the number of forks prepared ahead. Default: twice GOMAXPROCS; negative: none.
 	ReadySandboxes int
+	// Store keeps durable sessions. It stays the caller's, to close after the engine. Default: none, so that sessions live in
+	// memory only.
+	Store Store
+	// IdleTTL is how long a durable session is kept that nobody uses, and MaxAge how long at all. Default: for ever.
+	IdleTTL, MaxAge time.Duration
+	// MaxSessions is the number of durable sessions that a tenant may have. Default: no limit.
+	MaxSessions int
+	// UnloadAfter is how long a durable session has to be idle before what it holds in memory is given up; the next execution
+	// has it from the store again. Default: DefaultUnload; negative: never.
+	UnloadAfter time.Duration
+	// Audit is told of each operation on the files of a sandbox, mounts of the host aside. It is called in the middle of it,
+	// and must not use the session. Default: nobody.
+	Audit func(session string, o vfs.Operation)
 	// Progress is told what a slow first run is doing. Default: nobody.
 	Progress func(Progress)
 	// Logger gets what an operator may want to know. Default: slog.Default().
@@ -74,6 +88,7 @@ func (o *Options) withDefaults() (Options, error) {
 	setDefault(&d.MaxOutput, DefaultOutput)
 	setDefault(&d.MaxResult, DefaultResult)
 	setDefault(&d.MaxCode, DefaultCode)
+	setDefault(&d.UnloadAfter, DefaultUnload)
 	for name, v := range map[string]int{
 		"MaxInFlight": d.MaxInFlight, "MaxOutput": d.MaxOutput, "MaxResult": d.MaxResult, "MaxCode": d.MaxCode,
 	} {

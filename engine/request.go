@@ -39,30 +39,30 @@ type Request struct {
 // Sandbox describes what a sandbox has and may use; nil and the zero value are the good defaults.
 type Sandbox struct {
 	// Language of the session. Default: the engine's first guest.
-	Language string
+	Language string `json:"language,omitempty"`
 	// Memory is what the guest may grow to in bytes. Default: DefaultMemory.
-	Memory int64
+	Memory int64 `json:"memory,omitempty"`
 	// Workspace bounds the bytes of all files in the sandbox's own file system. Default: DefaultWorkspace.
-	Workspace int64
+	Workspace int64 `json:"workspace,omitempty"`
 	// Files bounds their number. Default: DefaultFiles.
-	Files int
+	Files int `json:"files,omitempty"`
 	// Threads bounds the threads that a program may have at once, the main thread included. Default: DefaultThreads.
-	Threads int
+	Threads int `json:"threads,omitempty"`
 	// Stacks bounds the bytes that the stacks of all threads together may take on the host, beside Memory. Default:
 	// DefaultStacks.
-	Stacks int64
+	Stacks int64 `json:"stacks,omitempty"`
 	// Mounts are directories of the host that the sandbox sees. Default: none.
-	Mounts []Mount
+	Mounts []Mount `json:"mounts,omitempty"`
 }
 
 // Mount shows a directory of the host to a sandbox.
 type Mount struct {
 	// Host is the directory. Nothing outside of it can be reached through it, symbolic links included.
-	Host string
+	Host string `json:"host"`
 	// Guest is the absolute path in the sandbox.
-	Guest string
+	Guest string `json:"guest"`
 	// Writable allows changes, which are made on the host at once.
-	Writable bool
+	Writable bool `json:"writable,omitempty"`
 }
 
 // EventKind says what an Event tells.

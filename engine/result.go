@@ -72,7 +72,8 @@ type Truncated struct {
 
 // ExecError describes a failure of the code.
 type ExecError struct {
-	// Kind is exception, syntax, import, deadlock, memory, timeout, cancelled, exit, crash or request.
+	// Kind is exception, syntax, import, deadlock, memory, timeout, cancelled, exit, crash,
+	// request or store.
 	Kind string `json:"kind"`
 	// Type is the language's name of the error: "ValueError".
 	Type    string `json:"type,omitempty"`
@@ -113,6 +114,8 @@ type Usage struct {
 	ForkUS          float64 `json:"fork_us"`
 	MemoryPeakBytes int64   `json:"memory_peak_bytes"`
 	HostCallMS      float64 `json:"host_call_ms"`
+	// StoreMS is what it took to store the step of a durable session.
+	StoreMS float64 `json:"store_ms,omitempty"`
 	// Threads is the largest number of threads at once, the main thread included.
 	Threads int `json:"threads,omitempty"`
 	// ThreadTicks are the CPU ticks of each thread, the main thread first; only told when there were others. From the 257th

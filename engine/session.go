@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -20,14 +21,18 @@ type Session struct {
 	box  Sandboxed
 	step int
 	idle *time.Timer
+	// trimmed tells that the sandbox was trimmed since it was last used.
+	trimmed bool
+	kept    *kept // nil unless the session is durable
 
 	state  sync.Mutex
 	cancel context.CancelFunc
 	closed bool
-	// values are the results too large to be told, by ID; kept has the IDs, the oldest first.
-	values map[string][]byte
-	kept   []string
-	stored int
+	// values are the results too large to be told, by ID; valueIDs has these, the oldest first.
+	values   map[string][]byte
+	valueIDs []string
+	stored   int
+	value    []byte // the one of the execution that runs, if it is large
 }
 
 // TrimAfter is how long a session has to be idle before its memory is trimmed, see wasm.Memory.Trim: longer than an agent
@@ -136,20 +141,9 @@ func (s *Session) begin(cancel context.CancelFunc) bool {
 }
 
 func (s *Session) run(ctx context.Context, x *Execution, arrived time.Time, queued time.Duration) (*Result, error) {
-	var fork time.Duration
-	if s.box == nil {
-		// The first sandbox of a language waits for the guest to be loaded, which is not what a fork takes.
-		if err := s.e.Warm(ctx, s.spec.Language); err != nil {
-			err := openError(ctx, err)
-			return notStarted(&x.Request, arrived, err), err
-		}
-		start := time.Now()
-		box, err := s.e.exec.Open(ctx, s.spec)
-		if err != nil {
-			err := openError(ctx, err)
-			return notStarted(&x.Request, arrived, err), err
-		}
-		s.box, fork = box, time.Since(start)
+	fork, err := s.open(ctx)
+	if err != nil {
+		return notStarted(&x.Request, arrived, err), err
 	}
 	started := time.Now()
 	s.step++
@@ -157,12 +151,56 @@ func (s *Session) run(ctx context.Context, x *Execution, arrived time.Time, queu
 	if x.Filename == "" {
 		x.Filename = fmt.Sprintf("<step %d>", s.step)
 	}
+	exec := func() (*Result, error) {
+		r, err := s.exec(ctx, x, arrived)
+		r.Usage.QueueMS = milliseconds(queued)
+		r.Usage.WallMS = milliseconds(time.Since(started))
+		r.Usage.ForkUS = float64(fork.Nanoseconds()) / 1000
+		return r, err
+	}
+	if s.kept == nil {
+		return exec()
+	}
+	r, err := s.keepStep(ctx, x, exec)
+	if r == nil {
+		s.step--
+		r = notStarted(&x.Request, arrived, err)
+	}
+	return r, err
+}
+
+// open makes the session's sandbox, unless it has one, and returns what that took.
+func (s *Session) open(ctx context.Context) (time.Duration, error) {
+	if s.box != nil {
+		return 0, nil
+	}
+	// The first sandbox of a language waits for the guest to be loaded, which is not what a fork takes.
+	if err := s.e.Warm(ctx, s.spec.Language); err != nil {
+		return 0, openError(ctx, err)
+	}
+	start := time.Now()
+	var box Sandboxed
+	var err error
+	if s.kept == nil {
+		box, err = s.e.exec.Open(ctx, s.spec)
+	} else {
+		box, err = s.resume(ctx)
+	}
+	if err != nil {
+		return 0, openError(ctx, err)
+	}
+	s.box = box
+	return time.Since(start), nil
+}
+
+// exec runs x in the session's sandbox. There is a result in any case.
+func (s *Session) exec(ctx context.Context, x *Execution, arrived time.Time) (*Result, error) {
 	out, err := s.box.Exec(ctx, x)
 	if p := x.Output.panicked; p != nil {
 		panic(p)
 	}
 	r := &Result{
-		ExecutionID: newID("ex"), SessionID: s.id, Step: s.step, Language: s.spec.Language,
+		ExecutionID: newID("ex"), SessionID: s.id, Step: x.Step, Language: s.spec.Language,
 		Executor: s.e.exec.Name(), Started: arrived, HostCalls: []HostCall{}, FilesChanged: []FileChange{},
 	}
 	x.Output.into(r)
@@ -173,14 +211,12 @@ func (s *Session) run(ctx context.Context, x *Execution, arrived time.Time, queu
 	}
 	s.fill(r, out)
 	s.rest()
-	r.Usage.QueueMS = milliseconds(queued)
-	r.Usage.WallMS = milliseconds(time.Since(started))
-	r.Usage.ForkUS = float64(fork.Nanoseconds()) / 1000
 	return r, nil
 }
 
 // rest has the sandbox trimmed when the session stays idle.
 func (s *Session) rest() {
+	s.trimmed = false
 	switch {
 	case s.spec.Ephemeral:
 	case s.idle == nil:
@@ -190,6 +226,8 @@ func (s *Session) rest() {
 	}
 }
 
+// trim gives back what an idle session does not need: at first a little, and when it has been idle for long, a durable
+// session gives up all of it.
 func (s *Session) trim() {
 	if !s.e.enter() {
 		return
@@ -201,10 +239,24 @@ func (s *Session) trim() {
 		return // it is not idle
 	}
 	defer func() { <-s.turn }()
+	if s.box == nil {
+		return
+	}
+	unload := s.e.opts.UnloadAfter
+	if s.kept != nil && s.trimmed {
+		if err := s.abandon(context.Background()); err != nil {
+			s.e.opts.Logger.Warn("unload idle session", "session", s.id, "error", err)
+		}
+		return
+	}
 	if t, ok := s.box.(interface{ Trim() error }); ok {
 		if err := t.Trim(); err != nil {
 			s.e.opts.Logger.Warn("trim idle session", "session", s.id, "error", err)
 		}
+	}
+	if s.kept != nil && unload > 0 {
+		s.trimmed = true
+		s.idle.Reset(unload)
 	}
 }
 
@@ -227,7 +279,7 @@ func (s *Session) fill(r *Result, o *Outcome) {
 		r.FilesChanged = o.Files
 	}
 	r.Truncated.Files, r.ThreadsEnded = o.MoreFiles, o.ThreadsEnded
-	r.ResultRef, r.ResultName = o.ValueRef, o.ValueName
+	r.ResultRef, r.ResultName, s.value = o.ValueRef, o.ValueName, nil
 	limit := s.e.opts.MaxResult
 	if len(o.ValueJSON) <= limit && len(o.ValueRepr) <= limit {
 		r.Result, r.ResultRepr = o.ValueJSON, o.ValueRepr
@@ -238,6 +290,7 @@ func (s *Session) fill(r *Result, o *Outcome) {
 		value = []byte(o.ValueRepr)
 	}
 	r.ResultRef = s.keep(r.ExecutionID, value)
+	s.value = value
 	r.ResultRepr = preview(o.ValueRepr, limit/8)
 }
 
@@ -248,23 +301,27 @@ func (s *Session) keep(id string, value []byte) string {
 	if s.values == nil {
 		s.values = map[string][]byte{}
 	}
-	for len(s.kept) > 0 && s.stored+len(value) > maxValues {
-		s.stored -= len(s.values[s.kept[0]])
-		delete(s.values, s.kept[0])
-		s.kept = s.kept[1:]
+	for len(s.valueIDs) > 0 && s.stored+len(value) > maxValues {
+		s.stored -= len(s.values[s.valueIDs[0]])
+		delete(s.values, s.valueIDs[0])
+		s.valueIDs = s.valueIDs[1:]
 	}
 	s.values[id] = value
-	s.kept = append(s.kept, id)
+	s.valueIDs = append(s.valueIDs, id)
 	s.stored += len(value)
 	return "value:" + id
 }
 
 // Value returns a result that was too large to be told: JSON where it could be, else its repr. The reference is
-// Result.ResultRef. Only the latest 64 MiB are kept.
+// Result.ResultRef. A durable session has all of them, others the latest 64 MiB.
 func (s *Session) Value(ref string) ([]byte, error) {
+	id := strings.TrimPrefix(ref, "value:")
+	if step, err := strconv.Atoi(id); err == nil && s.kept != nil {
+		return s.storedValue(step)
+	}
 	s.state.Lock()
 	defer s.state.Unlock()
-	v, ok := s.values[strings.TrimPrefix(ref, "value:")]
+	v, ok := s.values[id]
 	if !ok {
 		return nil, requestError("only the latest 64 MiB of large results are kept", "no value %q", ref)
 	}
@@ -280,8 +337,30 @@ func preview(text string, n int) string {
 	return fmt.Sprintf("%s ... %d bytes ... %s", strings.ToValidUTF8(head, ""), len(text)-n, strings.ToValidUTF8(tail, ""))
 }
 
-// Close ends the session. An execution in flight is cancelled and waited for.
+// Close ends the session. An execution in flight is cancelled and waited for. A durable session stays in the store; it is
+// closed when it was closed as often as it was opened.
 func (s *Session) Close() error {
+	if s.kept != nil {
+		s.e.mu.Lock()
+		s.kept.opens--
+		used := s.kept.opens > 0
+		s.e.mu.Unlock()
+		if used {
+			return nil
+		}
+	}
+	return s.end()
+}
+
+// running tells whether code runs in the session.
+func (s *Session) running() bool {
+	s.state.Lock()
+	defer s.state.Unlock()
+	return s.cancel != nil
+}
+
+// end closes the session, whoever uses it.
+func (s *Session) end() error {
 	s.state.Lock()
 	if s.closed {
 		s.state.Unlock()
@@ -295,8 +374,11 @@ func (s *Session) Close() error {
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
 	s.e.forget(s)
+	if s.kept != nil {
+		defer close(s.kept.ended)
+	}
 	s.state.Lock()
-	s.values, s.kept, s.stored = nil, nil, 0
+	s.values, s.valueIDs, s.stored = nil, nil, 0
 	s.state.Unlock()
 	if s.idle != nil {
 		s.idle.Stop()

@@ -69,6 +69,8 @@ var (
 	ErrSessionExists = errors.New("the session exists already")
 	// ErrConflict: the session was changed by somebody else.
 	ErrConflict = errors.New("the session was changed meanwhile")
+	// ErrTooManySessions: the tenant has as many as Options.MaxSessions allows.
+	ErrTooManySessions = errors.New("too many sessions")
 	// ErrStoreFull: the disk is full, or so nearly that nothing can be written safely.
 	ErrStoreFull = errors.New("no space for the store")
 	// ErrStoreDamaged: something in the store is not what it was when it was written.

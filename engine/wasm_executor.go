@@ -52,7 +52,7 @@ func (w *wasmExecutor) image(ctx context.Context, language string) (*wasm.Image,
 			continue
 		}
 		// The template gets the directories that every sandbox has, so that it can make one of them its current one.
-		f, err := newFiles(&Sandbox{Workspace: DefaultWorkspace, Files: DefaultFiles})
+		f, err := newFiles(&Spec{Sandbox: Sandbox{Workspace: DefaultWorkspace, Files: DefaultFiles}, now: templateTime})
 		if err != nil {
 			return nil, err
 		}
@@ -75,7 +75,7 @@ func warmUp(ctx context.Context, im *wasm.Image, m *wasm.Memory) error {
 	if err != nil {
 		return err
 	}
-	f, err := newFiles(&Sandbox{Workspace: DefaultWorkspace, Files: DefaultFiles})
+	f, err := newFiles(&Spec{Sandbox: Sandbox{Workspace: DefaultWorkspace, Files: DefaultFiles}})
 	if err != nil {
 		return err
 	}
@@ -98,21 +98,45 @@ func (w *wasmExecutor) Open(ctx context.Context, spec Spec) (Sandboxed, error) {
 	if err != nil {
 		return nil, err
 	}
-	fs, err := newFiles(&spec.Sandbox)
+	fs, err := newFiles(&spec)
 	if err != nil {
 		return nil, err
 	}
-	m, err := im.NewMemory(&wasm.MemoryOptions{Limit: spec.Memory})
+	m, err := newMemory(im, &spec)
 	if err != nil {
 		fs.close()
-		if !errors.Is(err, wasm.ErrLimit) {
-			return nil, err
-		}
+		return nil, err
+	}
+	return w.sandbox(im, m, fs, spec), nil
+}
+
+func newMemory(im *wasm.Image, spec *Spec) (*wasm.Memory, error) {
+	m, err := im.NewMemory(&wasm.MemoryOptions{Limit: spec.Memory})
+	if err != nil && errors.Is(err, wasm.ErrLimit) {
 		return nil, requestError(fmt.Sprintf("%s needs at least %d MiB, and can have nearly 4 GiB", spec.Language, im.Size()>>20), "%w", err)
 	}
-	s := &wasmSandbox{im: im, mem: m, files: fs, forks: w.forks, spec: spec, fresh: true, reseed: true}
-	s.process = wasi.NewProcess(&wasi.Options{FS: fs.tree, Block: wasm.Block, Shared: wasm.Shared, CPUTime: nil})
-	return s, nil
+	return m, err
+}
+
+// sandbox puts the parts of a sandbox together.
+func (w *wasmExecutor) sandbox(im *wasm.Image, m *wasm.Memory, fs *files, spec Spec) *wasmSandbox {
+	s := &wasmSandbox{im: im, mem: m, files: fs, forks: w.forks, spec: spec, guest: w.guestID(spec.Language), fresh: true, reseed: true}
+	o := &wasi.Options{FS: fs.tree, Block: wasm.Block, Shared: wasm.Shared}
+	if t := spec.tape; t != nil {
+		o.Rand, o.Walltime, o.Monotonic, o.CPUTime = t.Rand(), t.Walltime, t.Monotonic, t.CPUTime
+		o.NoWait, o.ForkSources = t.Playing, t.Fork
+	}
+	s.process = wasi.NewProcess(o)
+	return s
+}
+
+func (w *wasmExecutor) guestID(language string) string {
+	for _, g := range w.guests {
+		if g.Language() == language {
+			return g.ID()
+		}
+	}
+	return ""
 }
 
 func (w *wasmExecutor) Close(ctx context.Context) error { return w.rt.Close(ctx) }

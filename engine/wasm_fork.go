@@ -63,9 +63,14 @@ func forkFailed(err error) []byte {
 	case errors.Is(err, wasm.ErrNoMemory):
 		kind = "memory"
 	}
+	return wasm.Frame{Code: guest.Failed, Head: failure(kind, message)}.Append(nil)
+}
+
+// failure is the head of an answer that is an error.
+func failure(kind, message string) []byte {
 	head, err := json.Marshal(map[string]string{"type": kind, "message": message})
 	if err != nil {
 		panic(err) // of strings
 	}
-	return wasm.Frame{Code: guest.Failed, Head: head}.Append(nil)
+	return head
 }

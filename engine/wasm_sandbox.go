@@ -19,8 +19,17 @@ type wasmSandbox struct {
 	process *wasi.Process
 	forks   forks
 	spec    Spec
-	fresh   bool // nothing ran yet
-	reseed  bool // random state is shared with other forks
+	guest   string // Guest.ID
+	fresh   bool   // nothing ran yet
+	reseed  bool   // random state is shared with other forks
+
+	// Where the sandbox was before the last execution, until that is kept or undone.
+	before   *wasm.Checkpoint
+	open     wasi.Mark
+	wasFresh bool
+	ran      bool // the last execution was not undone
+	// base is the stored frame of the memory at the checkpoint, nil when there is none; next takes its place.
+	base, next *memoryBase
 }
 
 // Exec runs code in the guest.
@@ -35,19 +44,19 @@ func (s *wasmSandbox) Exec(ctx context.Context, x *Execution) (*Outcome, error) 
 		defer stdin.Close()
 	}
 	s.process.SetStdio(stdin, x.Output.Stdout(), x.Output.Stderr())
-	var before *wasm.Checkpoint
 	if !s.spec.Ephemeral {
-		if before, err = s.mem.Checkpoint(); err != nil {
+		if err := s.begin(); err != nil {
 			return nil, err
 		}
-		defer before.Release()
+		if s.spec.tape == nil {
+			defer s.forgetBefore()
+		}
 	}
-	files := s.process.Mark()
 	var children forked
 	b, usage, err := s.im.Call(ctx, s.mem, req, &wasm.CallOptions{
-		Process: s.process, Timeout: x.Timeout, Grace: x.Grace, MaxTicks: x.MaxTicks,
+		Process: s.process, Handle: s.handle(), Timeout: x.Timeout, Grace: x.Grace, MaxTicks: x.MaxTicks,
 		MaxThreads: s.spec.Threads, MaxStacks: int(s.spec.Stacks),
-		Fork: s.fork(x, &children),
+		Fork: s.fork(x, &children), NoWait: s.spec.tape != nil && s.spec.tape.Playing(),
 	})
 	out := &Outcome{Usage: Usage{
 		CPUTicks: usage.Ticks + children.ticks.Load(), Forks: int(children.count.Load()), MemoryPeakBytes: usage.MemoryPeak,
@@ -63,11 +72,11 @@ func (s *wasmSandbox) Exec(ctx context.Context, x *Execution) (*Outcome, error) 
 		if !out.failure(err, usage) {
 			return nil, err
 		}
-		if err := s.restore(before, files, out); err != nil {
+		if err := s.restore(out.Error); err != nil {
 			return nil, err
 		}
 	} else {
-		s.fresh, s.reseed = false, false
+		s.fresh, s.reseed, s.ran = false, false, true
 	}
 	out.Files, out.MoreFiles = s.files.changes()
 	return out, nil
@@ -84,18 +93,31 @@ func (s *wasmSandbox) head(x *Execution) guest.ExecHead {
 	}
 }
 
-// restore brings the guest back to where it was before an execution that stopped half-way.
-func (s *wasmSandbox) restore(before *wasm.Checkpoint, open wasi.Mark, out *Outcome) error {
-	if before == nil {
+// begin notes where the sandbox is, to go back there.
+func (s *wasmSandbox) begin() (err error) {
+	s.forgetBefore()
+	if s.before, err = s.mem.Checkpoint(); err != nil {
+		return err
+	}
+	s.open = s.process.Mark()
+	s.files.own.Checkpoint()
+	s.wasFresh, s.ran = s.fresh, false
+	return nil
+}
+
+// restore brings the sandbox back to where it was before an execution, which may have stopped half-way. e is told.
+func (s *wasmSandbox) restore(e *ExecError) error {
+	if s.before == nil {
 		return nil // nobody will come back
 	}
-	if err := s.mem.Rollback(before); err != nil {
+	if err := s.mem.Rollback(s.before); err != nil {
 		return fmt.Errorf("restore the session: %w", err)
 	}
-	s.process.Restore(open)
-	s.reseed = true
-	if out.Error != nil {
-		out.Error.Restored = true
+	s.files.own.Rollback()
+	s.process.Restore(s.open, s.files.reopen)
+	s.fresh, s.reseed, s.ran = s.wasFresh, true, false
+	if e != nil {
+		e.Restored = true
 	}
 	return nil
 }
@@ -105,7 +127,12 @@ func (s *wasmSandbox) Trim() error { return s.mem.Trim() }
 
 // Close frees the fork.
 func (s *wasmSandbox) Close(context.Context) error {
-	return errors.Join(s.process.Close(), s.mem.Close(), s.files.close())
+	s.forgetBefore()
+	errs := []error{s.process.Close()}
+	if s.mem != nil {
+		errs = append(errs, s.mem.Close())
+	}
+	return errors.Join(append(errs, s.files.close())...)
 }
 
 // answer fills the outcome of code that ran to some end.

@@ -3,6 +3,7 @@ package wasm
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ type cachedImage struct {
 	Countdown string       `json:"countdown"`
 	Control   uint32       `json:"control"`
 	Threads   *threadBlock `json:"threads,omitempty"`
+	Sum       string       `json:"sum"`
 	ModuleCRC uint32       `json:"module_crc32c"`
 	MemoryCRC uint32       `json:"memory_crc32c"`
 }
@@ -77,7 +79,7 @@ func (im *Image) load(ctx context.Context) (err error) {
 	if err = errors.Join(err, <-memory); err != nil {
 		return err
 	}
-	im.imageState = imageState{st.Globals, st.Values, st.Countdown, st.Control, st.Hot, st.Read, st.Threads}
+	im.imageState = imageState{st.Globals, st.Values, st.Countdown, st.Control, st.Hot, st.Read, st.Threads, st.Sum}
 	im.fromCache = true
 	return im.checkState()
 }
@@ -138,7 +140,7 @@ func checkSpans(spans []span, size, total int) error {
 }
 
 func (im *Image) checkState() error {
-	if len(im.globals) != len(im.globalNames) || im.control == 0 || int64(im.control)+16 > int64(im.base.size) {
+	if len(im.sum) != 2*sha256.Size || len(im.globals) != len(im.globalNames) || im.control == 0 || int64(im.control)+16 > int64(im.base.size) {
 		return errors.New("cached state is inconsistent")
 	}
 	if b := im.threads; b != nil && (len(b.Local) > maxThreadLocals || min(b.Pointer, b.Limit) < 0 || max(b.Pointer, b.Limit) >= len(im.globals)) {
@@ -176,7 +178,7 @@ func (im *Image) writeCache(module []byte) error {
 	}
 	state, err := json.Marshal(cachedImage{
 		Size: im.base.size, Spans: spans, Hot: im.hot, Read: im.read, Globals: im.globalNames, Values: im.globals,
-		Countdown: im.countdown, Control: im.control, Threads: im.threads,
+		Countdown: im.countdown, Control: im.control, Threads: im.threads, Sum: im.sum,
 		ModuleCRC: crc32.Checksum(module, castagnoli), MemoryCRC: crc32.Checksum(pages, castagnoli),
 	})
 	if err != nil {

@@ -61,6 +61,9 @@ type CallOptions struct {
 	Fork func(m *Memory) func(ctx context.Context, request []byte) []byte
 	// MaxForks limits the forks at the same time. Default: DefaultMaxForks.
 	MaxForks int
+	// NoWait lets no thread wait for a time limit while no other one can run: the one that is due first is over at once.
+	// For a program that is run again to see whether it does the same. Default: false. See wasi.Options.NoWait as well.
+	NoWait bool
 }
 
 // Usage is what a call took.

@@ -1,7 +1,6 @@
 package wasm
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -81,18 +80,10 @@ func (c *call) forkMemory(x *callContext) (f *Memory, size int64, err error) {
 	if c.forked.Load()+size > int64(m.limit) {
 		return nil, 0, ErrNoMemory
 	}
-	if f, err = m.im.NewMemory(&MemoryOptions{Limit: int64(m.limit)}); err != nil {
+	if f, err = m.copyOf(); err != nil {
 		return nil, 0, err
 	}
-	b := f.region.bytes(len(m.buf))
-	if b == nil {
-		f.Close()
-		return nil, 0, ErrNoMemory
-	}
-	for _, sp := range spans {
-		copy(b[sp.Off:sp.Off+sp.Len], m.buf[sp.Off:])
-	}
-	f.buf, f.peak, f.fresh, f.child = b, len(b), false, true
+	f.child = true
 	c.worker.saveGlobals(f)
 	if x.thread != nil {
 		block := m.im.threads
@@ -104,15 +95,15 @@ func (c *call) forkMemory(x *callContext) (f *Memory, size int64, err error) {
 	return f, size, nil
 }
 
-// changed returns the pages that differ from the image.
+// changed returns the pages that were written since the memory was the image; all others are what they are there.
 func (m *Memory) changed() ([]span, error) {
-	if m.region.layered() {
-		// The page tables only know what changed since the layer was made.
-		return compareSpans(nil, m.buf, m.im.base.view, bytes.Equal), nil
-	}
 	spans, err := m.region.dirty(nil, len(m.buf))
 	if err != nil {
 		return nil, fmt.Errorf("find changed pages: %w", err)
+	}
+	if m.region.layered() {
+		// The page tables only know what changed since the layer was made.
+		spans = m.region.withLayer(spans)
 	}
 	return spans, nil
 }

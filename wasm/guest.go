@@ -30,7 +30,7 @@ type Guest struct {
 }
 
 // cacheFormat changes with the layout of cached images.
-const cacheFormat = 6
+const cacheFormat = 7
 
 // key names the image in caches: everything that its bytes depend on goes in.
 func (g *Guest) key() string {

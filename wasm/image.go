@@ -3,9 +3,13 @@ package wasm
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 
@@ -43,6 +47,7 @@ type imageState struct {
 	hot         []span       // what a typical first call writes
 	read        []span       // and what it touches at all
 	threads     *threadBlock // nil for a guest without threads
+	sum         string
 }
 
 // Size returns the bytes of guest memory after initialisation.
@@ -56,8 +61,12 @@ func (im *Image) HotBytes() int64 {
 	return int64(bytesIn(im.hot))
 }
 
-// Key identifies the image: guest, compiler and boot program. Snapshots fit only images of the same key.
+// Key identifies the image in caches: guest, compiler and boot program.
 func (im *Image) Key() string { return im.key }
+
+// Sum identifies the state of the image, in 64 hexadecimal digits: equal sums mean the same code, memory and globals. Patches
+// fit only images of the same sum.
+func (im *Image) Sum() string { return im.sum }
 
 // loadImage takes the image from the cache, or makes it and stores it there.
 func (r *Runtime) loadImage(ctx context.Context, g *Guest, key string) (*Image, error) {
@@ -144,7 +153,13 @@ func (im *Image) initialise(ctx context.Context, g *Guest, res *rewrite.Result) 
 	}
 	defer w.mod.Close(ctx)
 	var output boundedBuffer
-	process := wasi.NewProcess(&wasi.Options{FS: g.FS, Stdout: &output, Stderr: &output, Block: Block, Shared: Shared})
+	process := wasi.NewProcess(&wasi.Options{
+		FS: g.FS, Stdout: &output, Stderr: &output, Block: Block, Shared: Shared,
+		// The same image has to come out wherever and whenever it is made: snapshots are relative to it. So clocks stand
+		// still, and random numbers are no secret; forks get their own before they use any.
+		Rand:     rand.NewChaCha8(sha256.Sum256(nil)),
+		Walltime: func() time.Time { return imageTime }, Monotonic: func() time.Duration { return time.Second },
+	})
 	defer process.Close()
 	c := im.newCall(m, w, w.call, &CallOptions{Process: process, Grace: -1})
 	_, err = c.run(ctx, func(ctx context.Context) ([]byte, error) { return nil, im.boot(ctx, w, m, g.Boot) })
@@ -156,9 +171,22 @@ func (im *Image) initialise(ctx context.Context, g *Guest, res *rewrite.Result) 
 	}
 	w.saveGlobals(m)
 	im.globals = m.globals
+	im.sum = sumState(res.Module, m)
 	im.base, err = newBase(m.buf)
 	w.install(nil)
 	return err
+}
+
+// imageTime is what the clocks show while images are made.
+var imageTime = time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// sumState hashes all that a patch is relative to: the code, the memory and the globals.
+func sumState(module []byte, m *Memory) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%d %d %x\n", len(module), len(m.buf), m.globals)
+	h.Write(module)
+	h.Write(m.buf)
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // boot calls the guest's initialisation functions.

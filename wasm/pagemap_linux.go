@@ -56,7 +56,7 @@ func (r *region) compare(spans []span, n int) ([]span, error) {
 	if !r.layered() {
 		return compareSpans(spans, mem, r.base.view, bytes.Equal), nil
 	}
-	view, err := unix.Mmap(r.layer, 0, n, unix.PROT_READ, unix.MAP_PRIVATE)
+	view, err := unix.Mmap(r.layer.fd, 0, n, unix.PROT_READ, unix.MAP_PRIVATE)
 	if err != nil {
 		return nil, err
 	}

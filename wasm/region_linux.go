@@ -86,8 +86,10 @@ type region struct {
 	max  int
 	high int // the most that was handed out since the last reset
 	base *base
-	// layer is the memfd that is mapped instead of the image, see layer_linux.go; -1 for none.
-	layer int
+	// layer is what is mapped instead of the image; nil for none.
+	layer *layer
+	// inLayer has a bit for each page that was moved into the layer.
+	inLayer []uint64
 }
 
 const mapFlags = unix.MAP_PRIVATE | unix.MAP_NORESERVE
@@ -106,7 +108,7 @@ func newRegion(b *base, max int) (*region, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reserve %d bytes of address space: %w", max, mapHint(err))
 	}
-	r := &region{addr: addr, max: max, base: b, layer: -1}
+	r := &region{addr: addr, max: max, base: b}
 	if b != nil {
 		if _, err := mmap(addr, b.size, mapFlags|unix.MAP_FIXED, b.fd); err != nil {
 			return nil, errors.Join(fmt.Errorf("map image: %w", mapHint(err)), r.free())
@@ -162,8 +164,8 @@ func (r *region) free() error {
 	}
 	r.addr = 0
 	if r.layered() {
-		errs = append(errs, unix.Close(r.layer))
-		r.layer = -1
+		errs = append(errs, r.layer.release())
+		r.layer = nil
 	}
 	return errors.Join(errs...)
 }

@@ -85,7 +85,7 @@ func (im *Image) globalIndex(name string) int {
 // scheduler returns the scheduler of the call, which most calls never need.
 func (c *call) scheduler() *sched.Scheduler {
 	if c.sched == nil {
-		c.sched = sched.New(c, sched.Options{MaxThreads: c.opts.MaxThreads})
+		c.sched = sched.New(c, sched.Options{MaxThreads: c.opts.MaxThreads, NoWait: c.opts.NoWait})
 		c.sched.First().State = &c.first
 		c.setAlarm()
 	}

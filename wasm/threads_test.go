@@ -365,3 +365,14 @@ func TestGrowthUnderThreads(t *testing.T) {
 	b.mustRun(append([]tg.Instr{start1, {Op: tg.YieldT}, {Op: tg.GrowT, A: 40}, {Op: tg.WakeT, A: flag, B: 1}}, join(flag2)...)...)
 	b.wantWord("word beyond the old end", 30*pageSize, 7)
 }
+
+// With NoWait a program's time limits are over at once, in their order.
+func TestThreadsNoWait(t *testing.T) {
+	b := threadBox(t, threadImage(t), tg.Program(
+		tg.Instr{Op: tg.WaitT, A: flag2, B: 1_000_000_000, C: result2}, tg.Instr{Op: tg.AddT, A: flag, B: 1}))
+	b.o.NoWait = true
+	b.mustRun(start1, tg.Instr{Op: tg.WaitT, A: flag, B: 2_000_000_000, C: result}, tg.Instr{Op: tg.CopyT, A: seen, B: flag})
+	b.wantWord("wait of the thread", result2, 1)
+	b.wantWord("wait of the first one", result, 1)
+	b.wantWord("threads that were done before", seen, 1)
+}

@@ -16,6 +16,7 @@ type worker struct {
 	slot    slot
 	mod     api.Module
 	globals []api.MutableGlobal
+	narrow  []bool // the globals of 32 bits
 	alloc   *function
 	call    *function
 	threads []*function // guest_thread, for threads to come
@@ -62,6 +63,7 @@ func (im *Image) newWorker(ctx context.Context, m *Memory) (*worker, error) {
 			return nil, errors.Join(fmt.Errorf("%s: no mutable global %s", im.guest, name), w.mod.Close(ctx))
 		}
 		w.globals = append(w.globals, g)
+		w.narrow = append(w.narrow, g.Type() == api.ValueTypeI32 || g.Type() == api.ValueTypeF32)
 	}
 	w.refresh()
 	if w.alloc == nil || w.call == nil {
@@ -113,7 +115,11 @@ func (w *worker) install(m *Memory) bool {
 	w.slot.install = false
 	if ok && m != nil {
 		for i, g := range w.globals {
-			g.Set(m.globals[i])
+			v := m.globals[i]
+			if w.narrow[i] {
+				v = uint64(uint32(v)) // the runtime would keep what does not belong there
+			}
+			g.Set(v)
 		}
 	}
 	return ok

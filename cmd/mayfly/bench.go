@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +20,7 @@ func newBench() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newBenchStartup(), newBenchThreads())
+	c.AddCommand(newBenchStartup(), newBenchThreads(), newBenchState(), newBenchRestore())
 	return c
 }
 
@@ -107,6 +108,90 @@ them worse.`,
 	c.Flags().IntVar(&o.Repeat, "repeat", 5, "how often everything is measured; the medians are printed")
 	addNative(c, &o.Native)
 	return c
+}
+
+func newBenchState() *cobra.Command {
+	var o bench.StateOptions
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "state",
+		Short: "Measure what it costs to keep sessions in a store",
+		Long: `Measures durable steps against the same steps in memory, forks, rewinds, the restore
+of a session in another process, files, and the size of a store on the disk. The
+stores are in a temporary directory, which should be on the disk that your own
+store is on. It takes some minutes and 5 GiB of the disk for a while. Times are
+wall-clock times: other load on the machine, or on its disk, makes them worse.`,
+		Example: `  mayfly bench state
+  mayfly bench state --quick --store-dir /var/tmp
+  mayfly bench state --json --native /usr/bin/python3.13`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			var err error
+			if o.Dir, err = benchDir(o.Dir); err != nil {
+				return err
+			}
+			if o.Native, err = findNative(o.Native); err != nil {
+				return err
+			}
+			self, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			v := version()
+			o.Mayfly, o.Wazero = v.Version, v.Wazero
+			o.Command = []string{self, "bench", "restore"}
+			o.CacheDir = os.Getenv("MAYFLY_CACHE")
+			o.Progress = benchProgress
+			o.EngineProgress = (&progress{w: os.Stderr}).step
+			r, err := bench.State(c.Context(), &o)
+			if err != nil {
+				return engineError(err)
+			}
+			return writeReport(r, asJSON)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&o.Quick, "quick", false, "take few samples")
+	c.Flags().StringVar(&o.Dir, "store-dir", "", "make the temporary stores in `DIR`; default: the user's data directory, or the current one when that is not on a disk")
+	addNative(c, &o.Native)
+	return c
+}
+
+// newBenchRestore is what mayfly bench state starts again and again.
+func newBenchRestore() *cobra.Command {
+	return &cobra.Command{
+		Use:    "restore [STORE SESSION]",
+		Short:  "Go on with a session of a store, and print how long that took as JSON",
+		Hidden: true,
+		Args:   cobra.MaximumNArgs(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			args = append(args, "", "")
+			t, err := bench.Restore(c.Context(), os.Getenv("MAYFLY_CACHE"), args[0], args[1])
+			if err != nil {
+				return engineError(err)
+			}
+			return writeJSON(os.Stdout, t)
+		},
+	}
+}
+
+// benchDir returns where temporary stores are made: beside the user's own store, if that is on a disk.
+func benchDir(dir string) (string, error) {
+	if dir != "" {
+		if fi, err := os.Stat(dir); err != nil || !fi.IsDir() {
+			return "", usageError("name a directory that is there", "--store-dir %s is no directory", dir)
+		}
+		return dir, nil
+	}
+	own, err := (&storeFlags{}).directory()
+	if err != nil {
+		return ".", nil //nolint:nilerr // there is no home then
+	}
+	dir = filepath.Dir(own)
+	if os.MkdirAll(dir, 0o700) != nil || bench.InMemory(dir) {
+		return ".", nil
+	}
+	return dir, nil
 }
 
 func addNative(c *cobra.Command, path *string) {

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mayfly-run/mayfly/engine"
+	"github.com/mayfly-run/mayfly/engine/store"
+	"github.com/mayfly-run/mayfly/internal/httpapi"
 )
 
 type setting struct {
@@ -45,5 +47,17 @@ func settings() []setting {
 	for _, d := range engine.Defaults() {
 		all = append(all, setting{d.Name, d.Value, d.Reason})
 	}
-	return append(all, setting{"MAYFLY_CACHE", "the user's cache directory", "compiled guests are kept there; \"off\" disables it"})
+	dir, err := (&storeFlags{}).directory()
+	if err != nil {
+		dir = "none: " + err.Error()
+	}
+	return append(all,
+		setting{"store", dir, "where durable sessions are: --store, else MAYFLY_STORE, else the user's data directory"},
+		setting{"durability", store.Sync.String(), "a step is on the disk when it is told to be done"},
+		setting{"snapshot-every", "1", "steps from one stored memory to the next: going back takes milliseconds"},
+		setting{"keep", "all", "steps whose state is kept; the journal always is"},
+		setting{"idle-ttl, max-age", "none", "sessions stay until they are removed"},
+		setting{"upload", fmt.Sprintf("%d MiB", httpapi.DefaultMaxUpload>>20), "largest file or archive that is put into a store: twice the workspace"},
+		setting{"drain", drainPatience.String(), "for what other processes still do, when the one that has the store ends"},
+		setting{"MAYFLY_CACHE", "the user's cache directory", "compiled guests are kept there; \"off\" disables it"})
 }

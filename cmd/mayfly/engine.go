@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/mayfly-run/mayfly/engine"
 	"github.com/mayfly-run/mayfly/guests/python"
+	"github.com/mayfly-run/mayfly/internal/httpapi"
 )
 
 // openEngine returns an engine with every guest of this command. Slow first-run work is told on stderr.
@@ -24,15 +26,7 @@ func openEngine(ctx context.Context, o engine.Options) (*engine.Engine, error) {
 		o.Progress = (&progress{w: os.Stderr}).step
 	}
 	if o.Logger == nil {
-		o.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{
-			Level: slog.LevelWarn,
-			ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-				if a.Key == slog.TimeKey {
-					return slog.Attr{}
-				}
-				return a
-			},
-		}))
+		o.Logger = newLogger()
 	}
 	e, err := engine.New(ctx, &o)
 	if err != nil {
@@ -41,20 +35,53 @@ func openEngine(ctx context.Context, o engine.Options) (*engine.Engine, error) {
 	return e, nil
 }
 
+// newLogger writes what an operator wants to know to stderr.
+func newLogger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{
+		Level: slog.LevelWarn,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		},
+	}))
+}
+
+// mistakes are the errors of what was asked for, as opposed to those of doing it.
+var mistakes = []error{
+	engine.ErrRequest, engine.ErrNoSession, engine.ErrNoStep, engine.ErrSessionExists, engine.ErrTooManySessions,
+	engine.ErrArchive, fs.ErrNotExist, fs.ErrExist, httpapi.ErrTooLarge,
+}
+
 // engineError turns an error of the engine into one with an exit code.
 func engineError(err error) *exitError {
-	var e *engine.Error
-	if !errors.As(err, &e) {
-		return &exitError{exitFailure, err.Error(), ""}
+	var coded *exitError
+	if errors.As(err, &coded) {
+		return coded
 	}
 	code := exitFailure
-	if errors.Is(err, engine.ErrRequest) {
-		code = exitUsage
-	}
 	if errors.Is(err, context.Canceled) {
 		code = engine.ExitCancelled
 	}
+	var e *engine.Error
+	if !errors.As(err, &e) {
+		return &exitError{code, err.Error(), ""}
+	}
+	for _, m := range mistakes {
+		if errors.Is(err, m) {
+			code = exitUsage
+		}
+	}
 	return &exitError{code, e.Err.Error(), e.Hint}
+}
+
+// commandError is engineError for an error that may be nil.
+func commandError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return engineError(err)
 }
 
 // progress tells of the first run's compilation, the only thing here that takes seconds.

@@ -29,6 +29,17 @@ type exitError struct {
 
 func (e *exitError) Error() string { return e.msg }
 
+// tell prints the error.
+func (e *exitError) tell() {
+	if e.msg == "" {
+		return
+	}
+	fmt.Fprintln(os.Stderr, "mayfly:", e.msg)
+	if e.hint != "" {
+		fmt.Fprintln(os.Stderr, "  hint:", e.hint)
+	}
+}
+
 func usageError(hint, format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Sprintf(format, args...), hint}
 }
@@ -46,12 +57,7 @@ func run(args []string) int {
 	}
 	e := &exitError{code: exitFailure, msg: err.Error()}
 	errors.As(err, &e)
-	if e.msg != "" {
-		fmt.Fprintln(os.Stderr, "mayfly:", e.msg)
-		if e.hint != "" {
-			fmt.Fprintln(os.Stderr, "  hint:", e.hint)
-		}
-	}
+	e.tell()
 	return e.code
 }
 
@@ -62,9 +68,11 @@ func newRoot() *cobra.Command {
 		Long: `Mayfly runs untrusted Python in sandboxes inside its own process: full CPython,
 compiled to WebAssembly, each sandbox a copy-on-write fork of an interpreter that
 is already initialised. By default a sandbox has no network, none of your files,
-and bounded memory, time and output.`,
+and bounded memory, time and output. With --session it lasts: its variables and files
+are there in the next run, and every step of it can be gone back to.`,
 		Example: `  mayfly run script.py
   mayfly run -c 'sum(range(10))'
+  mayfly run --session demo -c 'x = 1'     # x is there in the next run
   mayfly repl`,
 		Args:                       cobra.ArbitraryArgs, // so that unknownCommand has the say, and not cobra
 		RunE:                       unknownCommand,
@@ -77,7 +85,8 @@ and bounded memory, time and output.`,
 		return usageError("see: "+c.CommandPath()+" --help", "%v", err)
 	})
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newRun(), newRepl(), newDoctor(), newVersion(), newGuest(), newConfig(), newBench())
+	root.AddCommand(newRun(), newRepl(), newSessions(), newReplay(), newRewind(), newFork(), newExport(), newImport(), newServe(),
+		newDoctor(), newVersion(), newGuest(), newConfig(), newBench())
 	for _, c := range root.Commands() {
 		wrapArgs(c)
 	}

@@ -24,21 +24,36 @@ func newRepl() *cobra.Command {
 		Long: `Reads statements and runs them in one session. A block ends with an empty line.
 Ctrl-C interrupts what runs or is typed, Ctrl-D ends the session. Without a
 terminal, the lines of standard input are taken. The exit code is the one that the
-program gave to sys.exit, else 0.`,
+program gave to sys.exit, else 0. With --session, the session lasts: each statement
+is a step that is stored before the next prompt.`,
 		Example: `  mayfly repl
   mayfly repl --mount ./data:/data
+  mayfly repl --session demo
   printf 'x = 20\nx + 1\n' | mayfly repl`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return f.repl(c) },
 	}
 	addSandboxFlags(c, f)
+	addSessionFlags(c, &f.session)
 	return c
 }
 
+// conversation is a session that statements are typed into.
+type conversation interface {
+	Exec(context.Context, engine.Request) (*engine.Result, error)
+	Incomplete(ctx context.Context, code string) (bool, error)
+}
+
 func (f *runFlags) repl(c *cobra.Command) error {
+	if err := f.session.check(c); err != nil {
+		return err
+	}
 	env, err := f.environment()
 	if err != nil {
 		return err
+	}
+	if f.session.name != "" {
+		return f.replInSession(c, env)
 	}
 	sb, err := f.sandbox()
 	if err != nil {
@@ -56,10 +71,36 @@ func (f *runFlags) repl(c *cobra.Command) error {
 	if err != nil {
 		return engineError(err)
 	}
+	return f.converse(c, s, env, "in a sandbox. Ctrl-D ends the session.")
+}
+
+func (f *runFlags) replInSession(c *cobra.Command, env map[string]string) error {
+	o, err := f.session.options(c, f)
+	if err != nil {
+		return err
+	}
+	s, err := openSessions(c.Context(), &f.session.store, engine.Options{MaxOutput: int(f.output), ReadySandboxes: -1})
+	if err != nil {
+		return engineError(err)
+	}
+	f.warnRemote(c, s)
+	d := &durableSession{s, f.session.name}
+	info, err := s.Open(c.Context(), d.name, o)
+	if err == nil {
+		_, err = d.Incomplete(c.Context(), "") // brings it into memory, before the first prompt
+	}
+	if err == nil {
+		err = f.converse(c, d, env, fmt.Sprintf("in session %s after step %d. Ctrl-D leaves it.", info.ID, info.Step))
+	}
+	return finish(err, s.close(c.Context()))
+}
+
+// converse reads statements and runs them until the input or the program ends.
+func (f *runFlags) converse(c *cobra.Command, s conversation, env map[string]string, where string) error {
 	in, closeInput := openLines()
 	defer closeInput()
 	if in.interactive {
-		fmt.Printf("%s in a sandbox. Ctrl-D ends the session.\n", pythonInfo().Version)
+		fmt.Printf("%s %s\n", pythonInfo().Version, where)
 	}
 	// From here on a signal interrupts one execution and not the session.
 	signal.Reset(os.Interrupt)
@@ -83,7 +124,7 @@ func (f *runFlags) repl(c *cobra.Command) error {
 }
 
 // step runs one statement; only failures of mayfly end the loop.
-func (f *runFlags) step(ctx context.Context, s *engine.Session, code string, env map[string]string) (*engine.Result, error) {
+func (f *runFlags) step(ctx context.Context, s conversation, code string, env map[string]string) (*engine.Result, error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	var p printer
@@ -160,7 +201,7 @@ func (c *console) Read(p []byte) (int, error) {
 func (c *console) Write(p []byte) (int, error) { return os.Stdout.Write(p) }
 
 // statement reads lines until the language takes them for a whole statement.
-func (l *lines) statement(ctx context.Context, s *engine.Session) (string, error) {
+func (l *lines) statement(ctx context.Context, s conversation) (string, error) {
 	code := ""
 	for prompt := ">>> "; ; prompt = "... " {
 		line, err := l.next(prompt)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mayfly-run/mayfly/engine"
+	"github.com/mayfly-run/mayfly/internal/httpapi"
 )
 
 // runFlags are the flags that describe a sandbox and an execution.
@@ -28,6 +29,7 @@ type runFlags struct {
 	timeout time.Duration
 	threads int
 	json    bool
+	session sessionFlags
 }
 
 func newRunFlags() *runFlags {
@@ -40,11 +42,14 @@ func newRun() *cobra.Command {
 	f := newRunFlags()
 	c := &cobra.Command{
 		Use:   "run [flags] (FILE | -c CODE | -) [-- ARG ...]",
-		Short: "Run a Python program in a fresh sandbox",
+		Short: "Run a Python program in a fresh sandbox, or in a session that lasts",
 		Long: `Runs a program in a sandbox that is made for it and gone afterwards. Output is
 shown while the program runs. FILE is read by mayfly, the sandbox does not see
 it; "-" reads the program from standard input. With -c, the value of a last
 expression is printed.
+
+With --session, the program runs in a durable session: variables, imported modules
+and files are there in the next run. When mayfly has ended, the step is stored.
 
 ` + exitCodes,
 		Example: `  mayfly run script.py -- --verbose input.csv
@@ -52,7 +57,9 @@ expression is printed.
   mayfly run --mount ./data:/data script.py
   mayfly run --mount ./out:/out:rw --timeout 2m --memory 1GiB --threads 500 script.py
   echo 'print(6 * 7)' | mayfly run -
-  mayfly run --json -c '[n * n for n in range(5)]'`,
+  mayfly run --json -c '[n * n for n in range(5)]'
+  mayfly run --session demo -c 'x = [1, 2, 3]; open("notes.txt", "w").write("hi")'
+  mayfly run --session demo -c 'x.append(4); x'`,
 		Args: func(c *cobra.Command, args []string) error {
 			f.hasCode = c.Flags().Changed("code")
 			n := len(args)
@@ -76,6 +83,7 @@ expression is printed.
 	fl.StringVar(&f.stdin, "stdin", "", "take the program's input from `FILE` instead of standard input")
 	fl.BoolVar(&f.json, "json", false, "print the result as JSON when the program has ended, and nothing before")
 	addSandboxFlags(c, f)
+	addSessionFlags(c, &f.session)
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		if strings.HasPrefix(err.Error(), "unknown") {
 			return usageError("flags of the program go after --; for those of mayfly see: mayfly run --help", "%v", err)
@@ -97,20 +105,58 @@ func addSandboxFlags(c *cobra.Command, f *runFlags) {
 }
 
 func (f *runFlags) run(c *cobra.Command, args []string) error {
+	if err := f.session.check(c); err != nil {
+		return err
+	}
 	req, err := f.request(c, args)
 	if err != nil {
 		return err
+	}
+	var p printer
+	if !f.json {
+		req.OnEvent = p.event
+	}
+	if f.session.name != "" {
+		return f.runInSession(c, &p, req)
 	}
 	e, err := openEngine(c.Context(), engine.Options{MaxOutput: int(f.output), ReadySandboxes: -1})
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	var p printer
-	if !f.json {
-		req.OnEvent = p.event
-	}
 	res, err := e.Run(c.Context(), req)
+	return f.outcome(&p, res, err)
+}
+
+func (f *runFlags) runInSession(c *cobra.Command, p *printer, req engine.Request) error {
+	req.Sandbox = nil
+	o, err := f.session.options(c, f)
+	if err != nil {
+		return err
+	}
+	s, err := openSessions(c.Context(), &f.session.store, engine.Options{MaxOutput: int(f.output), ReadySandboxes: -1})
+	if err != nil {
+		return engineError(err)
+	}
+	f.warnRemote(c, s)
+	res, err := s.Exec(c.Context(), f.session.name, &httpapi.Exec{Request: req, Session: o, OnNote: printNote})
+	return finish(f.outcome(p, res, err), s.close(c.Context()))
+}
+
+// warnRemote tells of flags that the process which has the store decides on.
+func (f *runFlags) warnRemote(c *cobra.Command, s *sessions) {
+	if !s.remote() {
+		return
+	}
+	for _, name := range []string{"max-output", "durability"} {
+		if c.Flags().Changed(name) {
+			fmt.Fprintf(os.Stderr, "mayfly: note: --%s is up to the process that has the store open, and has no effect\n", name)
+		}
+	}
+}
+
+// outcome tells what came of an execution, and returns the error that has its exit code.
+func (f *runFlags) outcome(p *printer, res *engine.Result, err error) error {
 	if f.json && res != nil {
 		if err := writeJSON(os.Stdout, res); err != nil {
 			return err

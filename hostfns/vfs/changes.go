@@ -38,14 +38,18 @@ const (
 // now is looked up when the changes are asked for, so a file that is written a
 // million times, or made and deleted, costs one entry or none.
 type changeLog struct {
-	epoch     uint64
+	mark      uint64
+	layer     uint64 // epoch of the layer in which it began
 	paths     map[string]before
 	memory    int
 	truncated bool
 }
 
 // before is what a path was at the mark.
-type before struct{ existed, dir bool }
+type before struct {
+	existed, dir bool
+	layer        uint64 // epoch of the layer in which this was noted
+}
 
 // event says what is about to happen to a name.
 type event int
@@ -61,11 +65,30 @@ const (
 func (m *FS) Mark() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	epoch := uint64(1)
+	mark := uint64(1)
 	if m.log != nil {
-		epoch = m.log.epoch + 1
+		mark = m.log.mark + 1
 	}
-	m.log = &changeLog{epoch: epoch}
+	m.log = &changeLog{mark: mark, layer: m.layerEpoch()}
+}
+
+// layerEpoch is 0 while nothing can be rolled back.
+func (m *FS) layerEpoch() uint64 {
+	if m.top == nil {
+		return 0
+	}
+	return m.top.epoch
+}
+
+// restore forgets what was noted since a layer began.
+func (l *changeLog) restore(to *layer) {
+	for path, was := range l.paths {
+		if was.layer >= to.epoch {
+			delete(l.paths, path)
+			l.memory -= len(path)
+		}
+	}
+	l.truncated = to.truncated && l.layer < to.epoch
 }
 
 // Changes returns the net changes since the last Mark, sorted by path, or nil
@@ -127,10 +150,10 @@ func (m *FS) ChangesTruncated() bool {
 
 // touch logs a change of content or mode under every name of n, once per mark.
 func (m *FS) touch(n *inode) {
-	if m.log == nil || n.epoch == m.log.epoch || n.parent == nil {
+	if m.log == nil || n.mark == m.log.mark || n.parent == nil {
 		return
 	}
-	n.epoch = m.log.epoch
+	n.mark = m.log.mark
 	m.touchName(n.parent, n.name, n, changed)
 	for _, l := range n.more {
 		m.touchName(l.dir, l.name, n, changed)
@@ -147,7 +170,7 @@ func (m *FS) touchName(dir *inode, name string, n *inode, e event) {
 }
 
 func (m *FS) touchPath(path string, n *inode, e event) {
-	m.log.touch(path, n.isDir(), e)
+	m.log.touch(path, n.isDir(), e, m.layerEpoch())
 	if n.dir == nil || e == changed {
 		return
 	}
@@ -158,9 +181,9 @@ func (m *FS) touchPath(path string, n *inode, e event) {
 	}
 }
 
-func (l *changeLog) touch(path string, dir bool, e event) {
+func (l *changeLog) touch(path string, dir bool, e event, layer uint64) {
 	if was, ok := l.paths[path]; ok {
-		if e == removed && !was.existed {
+		if e == removed && !was.existed && was.layer == layer {
 			delete(l.paths, path)
 			l.memory -= len(path)
 		}
@@ -173,7 +196,7 @@ func (l *changeLog) touch(path string, dir bool, e event) {
 	if l.paths == nil {
 		l.paths = map[string]before{}
 	}
-	l.paths[path] = before{existed: e != created, dir: dir && e != created}
+	l.paths[path] = before{existed: e != created, dir: dir && e != created, layer: layer}
 	l.memory += len(path)
 }
 

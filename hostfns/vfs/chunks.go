@@ -21,16 +21,27 @@ const (
 	nextBlock  = 4 << 10
 )
 
-// chunk is written in place only by the Memory of its generation; once shared
-// it never changes.
+// chunk is written in place only while its generation is that of the FS. Later it belongs to an earlier state, to a
+// clone or to the store as well, and never changes.
 type chunk struct {
 	generation uint64
-	data       []byte // len is charged to the quota; the rest of the span is zero
+	data       []byte // shorter than size after loading; the rest of the span is zero. nil while only the store has it
+	size       int32  // bytes charged to the quota
+	kept              // what is known of it in the store
 }
 
 type chunkRef struct {
 	index int64 // file offset / chunkSize
 	c     *chunk
+}
+
+// least is the fewest bytes that a chunk is charged. Otherwise a file of many tiny chunks would need far more memory
+// than its quota.
+func least(index int64) int {
+	if index == 0 {
+		return firstBlock
+	}
+	return nextBlock
 }
 
 // find returns the position of the chunk with the index, or where it belongs.
@@ -53,30 +64,38 @@ func (n *inode) find(index int64) (int, bool) {
 	})
 }
 
-// readAt fills p from offset off and returns the bytes before the end of file.
-func (n *inode) readAt(p []byte, off int64) int {
+// readAt fills p from offset off and returns the bytes before the end of file. What cannot be loaded is EIO, or a
+// short count after bytes that could.
+func (m *FS) readAt(n *inode, p []byte, off int64) (int, sys.Errno) {
 	if off >= n.size {
-		return 0
+		return 0, 0
 	}
 	if int64(len(p)) > n.size-off {
 		p = p[:n.size-off]
 	}
-	total := len(p)
+	total := 0
 	pos, _ := n.find(off / chunkSize)
 	for len(p) > 0 {
 		index, o := off/chunkSize, int(off%chunkSize)
 		span := min(chunkSize-o, len(p))
 		stored := 0
 		if pos < len(n.chunks) && n.chunks[pos].index == index {
-			if data := n.chunks[pos].c.data; o < len(data) {
+			data, errno := m.load(n, n.chunks[pos])
+			if errno != 0 {
+				if total > 0 {
+					errno = 0
+				}
+				return total, errno
+			}
+			if o < len(data) {
 				stored = copy(p[:span], data[o:])
 			}
 			pos++
 		}
 		clear(p[stored:span])
-		p, off = p[span:], off+int64(span)
+		p, off, total = p[span:], off+int64(span), total+span
 	}
-	return total
+	return total, 0
 }
 
 // writeAt stores p at off. It returns a short count without an error when the
@@ -95,6 +114,7 @@ func (m *FS) writeAt(n *inode, p []byte, off int64) (int, sys.Errno) {
 	if int64(len(p)) > m.maxFileSize-off {
 		p = p[:m.maxFileSize-off]
 	}
+	m.edit(n)
 	written := 0
 	var errno sys.Errno
 	for len(p) > 0 {
@@ -120,7 +140,7 @@ func (m *FS) writeAt(n *inode, p []byte, off int64) (int, sys.Errno) {
 	return written, 0
 }
 
-// writable returns chunk index, owned by this Memory, with bytes [0,end) stored
+// writable returns chunk index, owned by this FS, with bytes [0,end) stored
 // when the quota allows; at least [0,start+1) else ENOSPC.
 func (m *FS) writable(n *inode, index int64, start, end int) (*chunk, sys.Errno) {
 	pos, found := n.find(index)
@@ -128,36 +148,60 @@ func (m *FS) writable(n *inode, index int64, start, end int) (*chunk, sys.Errno)
 	stored := 0
 	if found {
 		c = n.chunks[pos].c
-		stored = len(c.data)
-		if end <= stored && c.generation == m.generation {
+		stored = int(c.size)
+		if end <= len(c.data) && c.generation == m.generation {
 			return c, 0
 		}
 	}
 	length := stored
 	if end > stored {
-		least := nextBlock
-		if index == 0 {
-			least = firstBlock
-		}
-		length = min(chunkSize, max(least, 1<<bits.Len(uint(end-1))))
+		length = min(chunkSize, max(least(index), 1<<bits.Len(uint(end-1))))
 		if room := m.maxBytes - m.bytes; int64(length-stored) > room {
 			// Near the quota blocks are not rounded up, so that all of it can
 			// be used; what does not fit is a short write.
-			length = stored + int(min(int64(max(0, end-stored)), max(room, 0)))
-			if length <= start {
+			length = stored + int(min(int64(end-stored), max(room, 0)))
+			if length <= start || length < least(index) {
 				return nil, ENOSPC
 			}
 		}
 	}
-	fresh := &chunk{generation: m.generation, data: make([]byte, length)}
-	if found {
-		copy(fresh.data, c.data)
-		n.chunks[pos].c = fresh
-	} else {
-		n.chunks = slices.Insert(n.chunks, pos, chunkRef{index, fresh})
+	if errno := m.reserve(length); errno != 0 {
+		return nil, errno
 	}
+	fresh := &chunk{generation: m.generation, size: int32(length)}
+	if found {
+		var old []byte
+		if start > 0 || end < stored { // else all of it is about to be overwritten
+			var errno sys.Errno
+			if old, errno = m.load(n, n.chunks[pos]); errno != 0 {
+				return nil, errno
+			}
+		}
+		fresh.data = make([]byte, length)
+		copy(fresh.data, old)
+		m.dropChunk(c)
+	} else {
+		fresh.data = make([]byte, length)
+	}
+	m.setChunk(n, pos, found, chunkRef{index, fresh})
 	m.bytes += int64(length - stored)
 	return fresh, 0
+}
+
+// setChunk puts a chunk where find said it belongs.
+func (m *FS) setChunk(n *inode, pos int, found bool, r chunkRef) {
+	if n.flags&shared != 0 {
+		n.flags &^= shared
+		n.chunks = append(make([]chunkRef, 0, len(n.chunks)+1), n.chunks...)
+	}
+	if found {
+		n.chunks[pos] = r
+	} else {
+		n.chunks = slices.Insert(n.chunks, pos, r)
+	}
+	if m.disk != nil {
+		m.disk.dirty += int64(len(r.c.data))
+	}
 }
 
 // truncate sets the logical size. Growing makes a hole.
@@ -168,8 +212,11 @@ func (m *FS) truncate(n *inode, size int64) sys.Errno {
 	case size > m.maxFileSize:
 		return EFBIG
 	}
+	m.edit(n)
 	if size < n.size {
-		m.shrink(n, size)
+		if errno := m.shrink(n, size); errno != 0 {
+			return errno
+		}
 	}
 	n.size = size
 	m.touch(n)
@@ -178,36 +225,48 @@ func (m *FS) truncate(n *inode, size int64) sys.Errno {
 }
 
 // shrink drops the data from size on, so that growing again reads zeros.
-func (m *FS) shrink(n *inode, size int64) {
-	o := int(size % chunkSize)
-	if o == 0 {
-		m.dropChunks(n, size/chunkSize)
-		return
+func (m *FS) shrink(n *inode, size int64) sys.Errno {
+	o, index := int(size%chunkSize), size/chunkSize
+	if pos, found := n.find(index); o > 0 && found && int(n.chunks[pos].c.size) > o {
+		c := n.chunks[pos].c
+		data, errno := m.load(n, n.chunks[pos])
+		if errno != 0 {
+			return errno
+		}
+		// A copy of what is left both unshares the chunk and returns memory.
+		length := min(max(o, least(index)), int(c.size))
+		left := &chunk{generation: m.generation, data: make([]byte, length), size: int32(length)}
+		copy(left.data, data[:min(o, len(data))])
+		m.bytes -= int64(c.size) - int64(length)
+		m.dropChunk(c)
+		m.setChunk(n, pos, true, chunkRef{index, left})
 	}
-	m.dropChunks(n, size/chunkSize+1)
-	pos, found := n.find(size / chunkSize)
-	if !found {
-		return
+	if o > 0 {
+		index++
 	}
-	c := n.chunks[pos].c
-	if o >= len(c.data) {
-		return
-	}
-	// A copy of what is left both unshares the chunk and returns memory.
-	left := &chunk{generation: m.generation, data: make([]byte, o)}
-	copy(left.data, c.data)
-	n.chunks[pos].c = left
-	m.bytes -= int64(len(c.data) - o)
+	m.dropChunks(n, index)
+	return 0
 }
 
 // dropChunks removes the chunks from index on.
 func (m *FS) dropChunks(n *inode, index int64) {
 	pos, _ := n.find(index)
-	for i := pos; i < len(n.chunks); i++ {
-		m.bytes -= int64(len(n.chunks[i].c.data))
-		n.chunks[i] = chunkRef{}
+	if pos == len(n.chunks) {
+		return
 	}
-	if n.chunks = n.chunks[:pos]; pos == 0 {
+	gone := n.chunks[pos:]
+	for _, r := range gone {
+		m.bytes -= int64(r.c.size)
+		m.dropChunk(r.c)
+	}
+	switch {
+	case pos == 0:
 		n.chunks = nil
+		n.flags &^= shared
+	case n.flags&shared != 0:
+		n.chunks = n.chunks[:pos:pos]
+	default:
+		clear(gone)
+		n.chunks = n.chunks[:pos]
 	}
 }

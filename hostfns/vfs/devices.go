@@ -10,15 +10,32 @@ import (
 	wasys "github.com/tetratelabs/wazero/sys"
 )
 
-// Devices returns the file system for /dev: null, zero, random and urandom, which programs take for granted. Nothing of
-// the host is behind them but its random source. It is read-only as a directory and safe for concurrent use.
-func Devices() sys.FS { return devices{} }
+// Devices returns the file system for /dev: null, zero, random and urandom, which programs take for granted. The last two
+// read from random, which has to be safe for concurrent use; nil stands for crypto/rand. It is read-only as a directory and
+// safe for concurrent use.
+func Devices(random io.Reader) sys.FS {
+	if random == nil {
+		random = rand.Reader
+	}
+	return devices{random: random}
+}
 
-type devices struct{ sys.UnimplementedFS }
+type devices struct {
+	sys.UnimplementedFS
+	random io.Reader
+}
 
-// deviceReaders says what reading gives; writing is dropped everywhere, as the kernel does.
-var deviceReaders = map[string]io.Reader{
-	"null": eof{}, "zero": zeros{}, "random": rand.Reader, "urandom": rand.Reader,
+// reader says what reading a device gives; writing is dropped everywhere, as the kernel does.
+func (d devices) reader(name string) io.Reader {
+	switch name {
+	case "null":
+		return eof{}
+	case "zero":
+		return zeros{}
+	case "random", "urandom":
+		return d.random
+	}
+	return nil
 }
 
 var deviceNames = []string{"null", "random", "urandom", "zero"}
@@ -31,7 +48,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-func (devices) stat(name string) (wasys.Stat_t, sys.Errno) {
+func (d devices) stat(name string) (wasys.Stat_t, sys.Errno) {
 	name, errno := viewPath(name)
 	if errno != 0 {
 		return wasys.Stat_t{}, errno
@@ -41,7 +58,7 @@ func (devices) stat(name string) (wasys.Stat_t, sys.Errno) {
 		st.Mode = fs.ModeDir | 0o755
 		return st, 0
 	}
-	if _, ok := deviceReaders[name]; !ok {
+	if d.reader(name) == nil {
 		return wasys.Stat_t{}, sys.ENOENT
 	}
 	return st, 0
@@ -73,7 +90,7 @@ func (d devices) OpenFile(name string, flag sys.Oflag, _ fs.FileMode) (sys.File,
 	case st.Mode.IsDir():
 		return &deviceDir{st: st}, 0
 	}
-	return &device{st: st, reader: deviceReaders[cleanName(name)]}, 0
+	return &device{st: st, reader: d.reader(cleanName(name))}, 0
 }
 
 func readOnly() sys.Errno { return sys.EROFS }

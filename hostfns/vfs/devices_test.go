@@ -10,7 +10,7 @@ import (
 
 func TestDevices(t *testing.T) {
 	tree := vfs.NewTree(vfs.New(nil))
-	if err := tree.Mount("/dev", vfs.Devices()); err != nil {
+	if err := tree.Mount("/dev", vfs.Devices(nil)); err != nil {
 		t.Fatal(err)
 	}
 	buf := make([]byte, 32)

@@ -17,6 +17,7 @@ type dirTable struct {
 	live  int
 	next  uint64         // sequence number of the next entry
 	index map[string]int // name to position; nil while there are few entries
+	sums  *dirSums       // parts of the canonical hash; nil unless the directory is big and was summed
 }
 
 type dirEntry struct {
@@ -60,13 +61,29 @@ func (d *dirTable) len() int {
 	return d.live
 }
 
+// all yields the entries in order.
+func (d *dirTable) all(yield func(*dirEntry) bool) {
+	if d == nil {
+		return
+	}
+	for i := range d.order {
+		if e := &d.order[i]; e.node != nil && !yield(e) {
+			return
+		}
+	}
+}
+
 // add appends an entry; the name must be free.
 func (d *dirTable) add(name string, n *inode) {
-	d.order = append(d.order, dirEntry{name, n, d.next})
+	d.append(dirEntry{name, n, d.next})
 	d.next++
+}
+
+func (d *dirTable) append(e dirEntry) {
+	d.order = append(d.order, e)
 	d.live++
 	if d.index != nil {
-		d.index[name] = len(d.order) - 1
+		d.index[e.name] = len(d.order) - 1
 	} else if len(d.order) > scanLimit {
 		d.compact()
 	}
@@ -76,15 +93,19 @@ func (d *dirTable) add(name string, n *inode) {
 func (d *dirTable) replace(name string, n *inode) { d.order[d.position(name)].node = n }
 
 func (d *dirTable) remove(name string) {
-	i := d.position(name)
-	d.order[i] = dirEntry{seq: d.order[i].seq}
-	d.live--
-	if d.index != nil {
-		delete(d.index, name)
-	}
+	d.clear(d.position(name))
 	if len(d.order) > 2*d.live+scanLimit {
 		d.compact()
 	}
+}
+
+// clear removes the entry at a position, which stays.
+func (d *dirTable) clear(i int) {
+	if d.index != nil {
+		delete(d.index, d.order[i].name)
+	}
+	d.order[i] = dirEntry{seq: d.order[i].seq}
+	d.live--
 }
 
 // compact drops removed entries and makes or drops the index.

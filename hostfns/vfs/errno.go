@@ -30,6 +30,9 @@ const (
 	EBUSY sys.Errno = 0x106
 	// EMLINK is returned when a file has too many hard links.
 	EMLINK sys.Errno = 0x109
+	// ESTALE is returned for a file whose creation was rolled back, and by
+	// [FS.OpenInode] for a number that no file has.
+	ESTALE sys.Errno = 0x10c
 )
 
 // ENAMETOOLONG is wazero's own code, repeated here beside its siblings. It is
@@ -45,6 +48,7 @@ var extensionText = map[sys.Errno]string{
 	EBUSY:  "device or resource busy",
 	EFBIG:  "file too large",
 	EMLINK: "too many links",
+	ESTALE: "stale file handle",
 }
 
 // errnoError gives an extension code a readable text on the Go side.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
+
+	"github.com/mayfly-run/mayfly/hostfns/cas"
 )
 
 // Limits and defaults. Quotas can be set in [Options]; the rest is fixed.
@@ -54,12 +56,27 @@ type Options struct {
 	// Now returns the time used for time stamps, in nanoseconds since the
 	// epoch. Default the wall clock. It is called with the file system locked.
 	Now func() int64
+	// Store is where file data and states are kept. Default none: everything is in memory, and [FS.Commit] fails. It
+	// must keep a state as long as the file system it was opened by, or one of its clones, is in use.
+	Store cas.ReadWriter
+	// CacheBytes bounds the file data in memory that the store has as well. Default DefaultCacheBytes; negative means no
+	// bound.
+	CacheBytes int64
+	// DirtyBytes bounds the file data in memory that the store does not have: more is put there ahead of the commit.
+	// Default DefaultDirtyBytes; negative means no bound.
+	DirtyBytes int64
+	// Audit is told of every operation of a guest or of the host, in the order in which they take effect. It is called
+	// with the file system locked and must not use it. Default none.
+	Audit func(Operation)
 }
 
-// Memory is a POSIX-like file system in memory. It implements wazero's sys.FS.
+// FS is a POSIX-like file system. It implements wazero's sys.FS.
 //
-// All methods are safe for concurrent use; one mutex serialises them. An empty
-// Memory costs one small allocation, so a host may keep thousands.
+// It is in memory, unless there is a [Options.Store]: then its states can be committed to the store and opened from it,
+// and memory holds the names, and of the data what is in use.
+//
+// All methods are safe for concurrent use; one mutex serialises them. An empty FS without a store costs one small
+// allocation, so a host may keep thousands.
 //
 // Access times are set when a file is made and by utimens only, as on a disk
 // mounted noatime.
@@ -73,15 +90,27 @@ type FS struct {
 	device      uint64
 	now         func() int64
 
-	// generation marks the chunks this Memory may write in place; a chunk of
-	// another generation is shared with a clone and copied before a write.
+	// generation marks the chunks this FS may write in place; a chunk of another
+	// generation may belong to a clone or to an earlier state and is copied
+	// before a write.
 	generation uint64
 	nextIno    uint64
 	bytes      int64        // allocated
 	files      int          // names, plus unlinked files that are open
 	symlinks   atomic.Int64 // symbolic links; lets a Tree skip resolution
 	log        *changeLog   // nil until the first Mark
-	root       inode
+	audit      func(Operation)
+	disk       *disk               // nil without a store
+	orphans    map[*inode]struct{} // without a name, and open or waiting for OpenInode
+	byIno      map[uint64]*inode   // nil when unknown
+
+	layers        []*layer // see layer; empty until the first Checkpoint or Commit
+	top           *layer   // the last one
+	epochs        uint64
+	checkpoint    int // layer that begins at the checkpoint
+	hasCheckpoint bool
+
+	root inode
 }
 
 var generations atomic.Uint64
@@ -106,7 +135,10 @@ func New(options *Options) *FS {
 		if o.Device != 0 {
 			m.device = o.Device
 		}
-		m.now = o.Now
+		m.now, m.audit = o.Now, o.Audit
+		if o.Store != nil {
+			m.disk = newDisk(o)
+		}
 	}
 	m.root.ino = 1
 	m.root.mode = fs.ModeDir | 0o755

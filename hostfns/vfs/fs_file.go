@@ -11,7 +11,7 @@ import (
 // for a misspelt io.Seeker.
 type fileOffset = int64
 
-// memFile is an open file or directory of a Memory. The Memory's mutex guards
+// memFile is an open file or directory of a FS. The FS's mutex guards
 // it; node is never nil.
 type memFile struct {
 	sys.UnimplementedFile
@@ -33,9 +33,13 @@ func (f *memFile) writes() bool { return f.flag&accessMode != sys.O_RDONLY }
 // lock takes the mutex and checks the file; on success the caller unlocks.
 func (f *memFile) lock() sys.Errno {
 	f.fs.mu.Lock()
-	if f.closed {
+	switch {
+	case f.closed:
 		f.fs.mu.Unlock()
 		return sys.EBADF
+	case f.node.flags&dead != 0:
+		f.fs.mu.Unlock()
+		return ESTALE
 	}
 	return 0
 }
@@ -83,6 +87,7 @@ func (f *memFile) Stat() (wasys.Stat_t, sys.Errno) {
 		return wasys.Stat_t{}, errno
 	}
 	defer f.fs.mu.Unlock()
+	f.audited("stat", 0, 0, 0)
 	return f.node.stat(f.fs.device), 0
 }
 
@@ -92,12 +97,9 @@ func (f *memFile) Read(buf []byte) (int, sys.Errno) {
 		return 0, errno
 	}
 	defer f.fs.mu.Unlock()
-	if errno := f.readable(); errno != 0 {
-		return 0, errno
-	}
-	n := f.node.readAt(buf, f.offset)
+	n, errno := f.readAt(buf, f.offset)
 	f.offset += int64(n)
-	return n, 0
+	return n, errno
 }
 
 // Pread implements sys.File.
@@ -106,23 +108,22 @@ func (f *memFile) Pread(buf []byte, off int64) (int, sys.Errno) {
 		return 0, errno
 	}
 	defer f.fs.mu.Unlock()
-	if errno := f.readable(); errno != 0 {
-		return 0, errno
-	}
-	if off < 0 {
-		return 0, sys.EINVAL
-	}
-	return f.node.readAt(buf, off), 0
+	return f.readAt(buf, off)
 }
 
-func (f *memFile) readable() sys.Errno {
+func (f *memFile) readAt(buf []byte, off int64) (n int, errno sys.Errno) {
 	switch {
 	case f.node.isDir():
-		return sys.EISDIR
+		errno = sys.EISDIR
 	case !f.reads():
-		return sys.EBADF
+		errno = sys.EBADF
+	case off < 0:
+		errno = sys.EINVAL
+	default:
+		n, errno = f.fs.readAt(f.node, buf, off)
 	}
-	return 0
+	f.audited("read", off, int64(n), errno)
+	return n, errno
 }
 
 // Write implements sys.File. A short count without an error means that the
@@ -132,13 +133,10 @@ func (f *memFile) Write(buf []byte) (int, sys.Errno) {
 		return 0, errno
 	}
 	defer f.fs.mu.Unlock()
-	if !f.writes() {
-		return 0, f.notWritable(sys.EBADF)
-	}
-	if f.flag&sys.O_APPEND != 0 {
+	if f.flag&sys.O_APPEND != 0 && f.writes() {
 		f.offset = f.node.size
 	}
-	n, errno := f.fs.writeAt(f.node, buf, f.offset)
+	n, errno := f.writeAt(buf, f.offset)
 	f.offset += int64(n)
 	return n, errno
 }
@@ -149,10 +147,17 @@ func (f *memFile) Pwrite(buf []byte, off int64) (int, sys.Errno) {
 		return 0, errno
 	}
 	defer f.fs.mu.Unlock()
-	if !f.writes() {
-		return 0, f.notWritable(sys.EBADF)
+	return f.writeAt(buf, off)
+}
+
+func (f *memFile) writeAt(buf []byte, off int64) (n int, errno sys.Errno) {
+	if f.writes() {
+		n, errno = f.fs.writeAt(f.node, buf, off)
+	} else {
+		errno = f.notWritable(sys.EBADF)
 	}
-	return f.fs.writeAt(f.node, buf, off)
+	f.audited("write", off, int64(n), errno)
+	return n, errno
 }
 
 // Truncate implements sys.File. A file not open for writing is EINVAL, as
@@ -162,10 +167,12 @@ func (f *memFile) Truncate(size int64) sys.Errno {
 		return errno
 	}
 	defer f.fs.mu.Unlock()
-	if !f.writes() {
-		return f.notWritable(sys.EINVAL)
+	errno := f.notWritable(sys.EINVAL)
+	if f.writes() {
+		errno = f.fs.truncate(f.node, size)
 	}
-	return f.fs.truncate(f.node, size)
+	f.audited("truncate", 0, size, errno)
+	return errno
 }
 
 func (f *memFile) notWritable(otherwise sys.Errno) sys.Errno {
@@ -231,6 +238,7 @@ func (f *memFile) Readdir(n int) ([]sys.Dirent, sys.Errno) {
 	}
 	var out []sys.Dirent
 	out, f.cursor = f.node.dir.list(f.cursor, f.end, n)
+	f.audited("readdir", 0, int64(len(out)), 0)
 	return out, 0
 }
 
@@ -240,7 +248,9 @@ func (f *memFile) Utimens(atim, mtim int64) sys.Errno {
 		return errno
 	}
 	defer f.fs.mu.Unlock()
+	f.fs.edit(f.node)
 	f.node.setUtimes(atim, mtim, f.fs.clock())
+	f.audited("utimens", 0, 0, 0)
 	return 0
 }
 
@@ -248,6 +258,7 @@ func (f *memFile) Utimens(atim, mtim int64) sys.Errno {
 func (f *memFile) Sync() sys.Errno {
 	errno := f.lock()
 	if errno == 0 {
+		f.audited("sync", 0, 0, 0)
 		f.fs.mu.Unlock()
 	}
 	return errno
@@ -263,6 +274,7 @@ func (f *memFile) Close() sys.Errno {
 	if !f.closed {
 		f.closed = true
 		f.fs.closed(f.node)
+		f.audited("close", 0, 0, 0)
 	}
 	return 0
 }

@@ -14,7 +14,17 @@ const accessMode = sys.O_RDONLY | sys.O_RDWR | sys.O_WRONLY
 func (m *FS) OpenFile(path string, flag sys.Oflag, perm fs.FileMode) (sys.File, sys.Errno) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	next := m.nextIno
 	f, errno := m.open(path, flag, perm)
+	if m.audit != nil {
+		op := Operation{Op: "open", Path: path, Errno: errno}
+		if f != nil {
+			if op.Ino = f.node.ino; op.Ino == next {
+				op.Op = "create"
+			}
+		}
+		m.audit(op)
+	}
 	if errno != 0 {
 		return nil, errno
 	}

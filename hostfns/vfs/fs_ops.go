@@ -18,6 +18,13 @@ func (m *FS) statPath(path string, follow bool) (wasys.Stat_t, sys.Errno) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at, errno := m.existing(path, follow)
+	if m.audit != nil {
+		op := "lstat"
+		if follow {
+			op = "stat"
+		}
+		m.auditPath(op, path, errno)
+	}
 	if errno != 0 {
 		return wasys.Stat_t{}, errno
 	}
@@ -28,7 +35,9 @@ func (m *FS) statPath(path string, follow bool) (wasys.Stat_t, sys.Errno) {
 func (m *FS) Mkdir(path string, perm fs.FileMode) sys.Errno {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.mkdir(path, perm)
+	errno := m.mkdir(path, perm)
+	m.auditPath("mkdir", path, errno)
+	return errno
 }
 
 func (m *FS) mkdir(path string, perm fs.FileMode) sys.Errno {
@@ -44,11 +53,18 @@ func (m *FS) mkdir(path string, perm fs.FileMode) sys.Errno {
 func (m *FS) Chmod(path string, perm fs.FileMode) sys.Errno {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	errno := m.chmod(path, perm)
+	m.auditPath("chmod", path, errno)
+	return errno
+}
+
+func (m *FS) chmod(path string, perm fs.FileMode) sys.Errno {
 	at, errno := m.existing(path, true)
 	if errno != 0 {
 		return errno
 	}
 	n := at.node
+	m.edit(n)
 	n.mode = n.mode.Type() | perm&fs.ModePerm
 	n.ctim = m.clock()
 	m.touch(n)
@@ -69,9 +85,11 @@ func (m *FS) utimens(path string, follow bool, atim, mtim int64) sys.Errno {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at, errno := m.existing(path, follow)
+	m.auditPath("utimens", path, errno)
 	if errno != 0 {
 		return errno
 	}
+	m.edit(at.node)
 	at.node.setUtimes(atim, mtim, m.clock())
 	return 0
 }
@@ -80,6 +98,12 @@ func (m *FS) utimens(path string, follow bool, atim, mtim int64) sys.Errno {
 func (m *FS) Unlink(path string) sys.Errno {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	errno := m.unlink(path)
+	m.auditPath("unlink", path, errno)
+	return errno
+}
+
+func (m *FS) unlink(path string) sys.Errno {
 	at, errno := m.existing(path, false)
 	switch {
 	case errno != 0:
@@ -95,6 +119,12 @@ func (m *FS) Unlink(path string) sys.Errno {
 func (m *FS) Rmdir(path string) sys.Errno {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	errno := m.rmdir(path)
+	m.auditPath("rmdir", path, errno)
+	return errno
+}
+
+func (m *FS) rmdir(path string) sys.Errno {
 	at, errno := m.existing(path, false)
 	switch {
 	case errno != 0:
@@ -116,7 +146,11 @@ func (m *FS) Rmdir(path string) sys.Errno {
 func (m *FS) Symlink(target, path string) sys.Errno {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.symlink(target, path)
+	errno := m.symlink(target, path)
+	if m.audit != nil {
+		m.audit(Operation{Op: "symlink", Path: path, To: target, Errno: errno})
+	}
+	return errno
 }
 
 func (m *FS) symlink(target, path string) sys.Errno {
@@ -148,6 +182,7 @@ func (m *FS) Readlink(path string) (string, sys.Errno) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at, errno := m.existing(path, false)
+	m.auditPath("readlink", path, errno)
 	switch {
 	case errno != 0:
 		return "", errno
@@ -162,7 +197,11 @@ func (m *FS) Readlink(path string) (string, sys.Errno) {
 func (m *FS) Link(oldPath, newPath string) sys.Errno {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.link(oldPath, newPath)
+	errno := m.link(oldPath, newPath)
+	if m.audit != nil {
+		m.audit(Operation{Op: "link", Path: oldPath, To: newPath, Errno: errno})
+	}
+	return errno
 }
 
 func (m *FS) link(oldPath, newPath string) sys.Errno {

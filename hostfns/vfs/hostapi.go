@@ -56,6 +56,14 @@ func cleanName(name string) string {
 func (m *FS) ReadFile(name string) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	data, errno := m.readFile(name)
+	if m.audit != nil {
+		m.audit(Operation{Op: "read", Path: name, Length: int64(len(data)), Errno: errno})
+	}
+	return data, pathError("read", name, errno)
+}
+
+func (m *FS) readFile(name string) ([]byte, sys.Errno) {
 	at, errno := m.existing(name, true)
 	switch {
 	case errno != 0:
@@ -65,11 +73,17 @@ func (m *FS) ReadFile(name string) ([]byte, error) {
 		errno = EFBIG
 	}
 	if errno != 0 {
-		return nil, pathError("read", name, errno)
+		return nil, errno
 	}
 	data := make([]byte, at.node.size)
-	at.node.readAt(data, 0)
-	return data, nil
+	n, errno := m.readAt(at.node, data, 0)
+	if errno == 0 && n < len(data) { // what follows cannot be loaded
+		_, errno = m.readAt(at.node, data[n:], int64(n))
+	}
+	if errno != 0 {
+		return nil, errno
+	}
+	return data, 0
 }
 
 // WriteFile makes a file or replaces its content; perm is used when it is made.
@@ -78,23 +92,33 @@ func (m *FS) ReadFile(name string) ([]byte, error) {
 func (m *FS) WriteFile(name string, data []byte, perm fs.FileMode) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	n, errno := m.writeFile(name, data, perm)
+	if m.audit != nil {
+		m.audit(Operation{Op: "write", Path: name, Length: int64(n), Errno: errno})
+	}
+	return pathError("write", name, errno)
+}
+
+func (m *FS) writeFile(name string, data []byte, perm fs.FileMode) (int, sys.Errno) {
 	f, errno := m.open(name, sys.O_WRONLY|sys.O_CREAT|sys.O_TRUNC, perm)
 	if errno != 0 {
-		return pathError("write", name, errno)
+		return 0, errno
 	}
 	defer m.closed(f.node)
 	n, errno := m.writeAt(f.node, data, 0)
 	if errno == 0 && n < len(data) {
 		errno = ENOSPC
 	}
-	return pathError("write", name, errno)
+	return n, errno
 }
 
 // MkdirAll makes a directory and the parents that are missing.
 func (m *FS) MkdirAll(name string, perm fs.FileMode) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return pathError("mkdir", name, m.mkdirAll(cleanName(name), perm))
+	errno := m.mkdirAll(cleanName(name), perm)
+	m.auditPath("mkdir", name, errno)
+	return pathError("mkdir", name, errno)
 }
 
 func (m *FS) mkdirAll(name string, perm fs.FileMode) sys.Errno {
@@ -125,6 +149,7 @@ func (m *FS) StatFile(name string) (Info, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at, errno := m.existing(name, true)
+	m.auditPath("stat", name, errno)
 	if errno != 0 {
 		return Info{}, pathError("stat", name, errno)
 	}
@@ -140,6 +165,7 @@ func (m *FS) List(name string) ([]Info, error) {
 	if errno == 0 && !at.node.isDir() {
 		errno = sys.ENOTDIR
 	}
+	m.auditPath("readdir", name, errno)
 	if errno != 0 {
 		return nil, pathError("list", name, errno)
 	}
@@ -201,6 +227,7 @@ func (m *FS) Remove(name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at, errno := m.existing(cleanName(name), false)
+	m.auditPath("remove", name, errno)
 	if errno != 0 {
 		return pathError("remove", name, errno)
 	}

@@ -102,6 +102,7 @@ func (m *FS) stamp(name string, mtim int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if at, errno := m.existing(name, false); errno == 0 {
+		m.edit(at.node)
 		at.node.setUtimes(sys.UTIME_OMIT, mtim, m.clock())
 	}
 }

@@ -2,18 +2,23 @@ package vfs
 
 import (
 	"io/fs"
+	"slices"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
 	wasys "github.com/tetratelabs/wazero/sys"
+
+	"github.com/mayfly-run/mayfly/hostfns/cas"
 )
 
-// inode is a file, directory or symbolic link. The Memory's mutex guards it.
+// inode is a file, directory or symbolic link. The FS's mutex guards it. Whatever changes one calls FS.edit before.
 type inode struct {
 	ino   uint64
 	mode  fs.FileMode
 	nlink uint32
 	opens int32  // open files; data lives until both this and nlink are zero
-	epoch uint64 // mark since which the content change is logged
+	flags uint8  // shared, dead, summed
+	mark  uint64 // mark since which the content change is logged
+	epoch uint64 // layer that has an image of the inode
 
 	atim, mtim, ctim int64
 
@@ -27,7 +32,18 @@ type inode struct {
 	chunks []chunkRef // regular files: data, sorted by index
 	dir    *dirTable  // directories: entries, nil while there never was one
 	target string     // symbolic links
+	sum    cas.Hash   // canonical hash, when flags has summed
 }
+
+// Flags of an inode.
+const (
+	// shared: an image has the same list of chunks, which must be copied before it is changed.
+	shared = 1 << iota
+	// dead: a rollback undid the inode's creation. Files that have it open are stale.
+	dead
+	// summed: sum is valid.
+	summed
+)
 
 // link is one name of an inode.
 type link struct {
@@ -105,14 +121,13 @@ func (n *inode) dropLink(dir *inode, name string) {
 		n.parent, n.name = nil, ""
 		if last := len(n.more) - 1; last >= 0 {
 			n.parent, n.name = n.more[last].dir, n.more[last].name
-			n.more[last] = link{}
-			n.more = n.more[:last]
+			n.more = slices.Clone(n.more[:last])
 		}
 		return
 	}
 	for i, l := range n.more {
 		if l.dir == dir && l.name == name {
-			n.more = append(n.more[:i], n.more[i+1:]...)
+			n.more = slices.Delete(slices.Clone(n.more), i, i+1) // an image may have the old list
 			return
 		}
 	}
@@ -129,6 +144,8 @@ func (m *FS) newInode(mode fs.FileMode) *inode {
 // attach links n as dir/name, which must not exist, and counts it.
 func (m *FS) attach(dir *inode, name string, n *inode) {
 	m.touchName(dir, name, n, created)
+	m.editName(dir, name)
+	m.edit(n)
 	if dir.dir == nil {
 		dir.dir = &dirTable{}
 	}
@@ -139,6 +156,7 @@ func (m *FS) attach(dir *inode, name string, n *inode) {
 		dir.nlink++
 	} else {
 		n.nlink++
+		m.linked(n)
 	}
 	m.files++
 	dir.modified(m.clock())
@@ -147,23 +165,35 @@ func (m *FS) attach(dir *inode, name string, n *inode) {
 // detach removes dir/name, which leads to n, and frees n when nothing holds it.
 func (m *FS) detach(dir *inode, name string, n *inode) {
 	m.touchName(dir, name, n, removed)
+	m.editName(dir, name)
+	m.edit(n)
 	dir.dir.remove(name)
+	m.nameGone(dir, name)
 	n.dropLink(dir, name)
 	now := m.clock()
 	dir.modified(now)
 	n.ctim = now
 	m.files--
 	if n.isDir() {
-		n.nlink = 0
 		dir.nlink--
+	}
+	m.unlinked(n)
+}
+
+// unlinked counts one name less of n, and frees it when nothing holds it.
+func (m *FS) unlinked(n *inode) {
+	if n.isDir() {
+		n.nlink = 0
 	} else {
 		n.nlink--
+		m.linked(n)
 	}
-	if n.nlink == 0 {
-		if n.opens > 0 {
-			m.files++ // an open orphan keeps counting
-			return
-		}
+	switch {
+	case n.nlink > 0:
+	case n.opens > 0:
+		m.files++ // an open orphan keeps counting
+		m.addOrphan(n)
+	default:
 		m.free(n)
 	}
 }
@@ -181,8 +211,7 @@ func (m *FS) free(n *inode) {
 // closed ends one use of n as an open file.
 func (m *FS) closed(n *inode) {
 	n.opens--
-	if n.opens == 0 && n.nlink == 0 {
-		m.files--
-		m.free(n)
+	if n.opens == 0 && n.nlink == 0 && n.flags&dead == 0 {
+		m.freeOrphan(n)
 	}
 }

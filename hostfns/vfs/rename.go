@@ -7,6 +7,14 @@ import "github.com/tetratelabs/wazero/experimental/sys"
 func (m *FS) Rename(from, to string) sys.Errno {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	errno := m.rename(from, to)
+	if m.audit != nil {
+		m.audit(Operation{Op: "rename", Path: from, To: to, Errno: errno})
+	}
+	return errno
+}
+
+func (m *FS) rename(from, to string) sys.Errno {
 	src, errno := m.existing(from, false)
 	if errno != 0 {
 		return errno
@@ -66,7 +74,9 @@ func (m *FS) move(src, dst walked) {
 	n := src.node
 	m.touchName(src.parent, src.name, n, removed)
 	m.touchName(dst.parent, dst.name, n, created)
+	m.editRename(src, dst)
 	src.parent.dir.remove(src.name)
+	m.nameGone(src.parent, src.name)
 	n.dropLink(src.parent, src.name)
 	if dst.parent.dir == nil {
 		dst.parent.dir = &dirTable{}
@@ -85,7 +95,10 @@ func (m *FS) replace(dst, src walked) {
 	if m.log != nil && n.dir != nil {
 		m.touchPath(joinInode(dst.parent, dst.name), n, created)
 	}
+	m.editRename(src, dst)
+	m.edit(old)
 	src.parent.dir.remove(src.name)
+	m.nameGone(src.parent, src.name)
 	n.dropLink(src.parent, src.name)
 	dst.parent.dir.replace(dst.name, n)
 	old.dropLink(dst.parent, dst.name)
@@ -93,19 +106,20 @@ func (m *FS) replace(dst, src walked) {
 	m.files--
 	old.ctim = m.clock()
 	if old.isDir() {
-		old.nlink = 0
 		dst.parent.nlink--
-	} else {
-		old.nlink--
 	}
-	if old.nlink == 0 {
-		if old.opens > 0 {
-			m.files++
-		} else {
-			m.free(old)
-		}
-	}
+	m.unlinked(old)
 	m.moved(src, dst)
+}
+
+// editRename comes before every change of a rename.
+func (m *FS) editRename(src, dst walked) {
+	m.editName(src.parent, src.name)
+	m.editName(dst.parent, dst.name)
+	m.edit(src.node)
+	if m.disk != nil {
+		m.disk.hardOK = false // paths of hard links may change
+	}
 }
 
 // moved keeps link counts and times after a rename.

@@ -130,6 +130,7 @@ func (m *FS) ExportTar(w io.Writer, src string, maxBytes int64) error {
 		maxBytes = m.maxBytes
 	}
 	c := m.Clone()
+	defer c.Close()
 	tw := tar.NewWriter(w)
 	base := cleanName(src)
 	seen := map[uint64]string{}

@@ -27,6 +27,9 @@ type Options struct {
 	KeepChecks bool
 }
 
+// IsAdded tells whether the mutable global of this export name was added by Rewrite and is not one of the guest's own.
+func IsAdded(name string) bool { return name == countdownName || name == stackLimitName }
+
 // Stats counts what was done to a module.
 type Stats struct {
 	Functions, Safepoints, Accesses, Covered, FloatSelects, StackChecks int

@@ -28,6 +28,9 @@ type Options struct {
 	// Slice is the time that a thread runs while another one is ready. Default: DefaultSlice. It is shared by those that
 	// are ready, but not below MinSlice.
 	Slice time.Duration
+	// NoWait has the time limit of a wait count as over when no thread can run and none is in Block: of several waits, that
+	// of the one whose limit is the first. Default: time has to pass.
+	NoWait bool
 }
 
 // Defaults and bounds of Options.
@@ -84,8 +87,9 @@ type Scheduler struct {
 	queue   []*Thread
 	waiters map[uint32][]*Thread
 	all     map[*Thread]struct{}
-	pending int // threads whose wait ends by itself: timed ones and those in Block
-	leaving int // threads that were dropped and are not gone yet
+	pending int           // threads whose wait ends by itself: timed ones and those in Block
+	skipped time.Duration // the time of NoWait, which passes only in skip
+	leaving int           // threads that were dropped and are not gone yet
 	nextID  int
 	err     error
 	stats   Stats
@@ -307,6 +311,27 @@ func (s *Scheduler) pass() {
 	case s.pending == 0 && s.first.state == waiting:
 		// Nobody can wake anybody any more.
 		s.unpark(s.first, Deadlocked)
+	case s.opts.NoWait && s.pending > 0:
+		s.skip()
+	}
+}
+
+// skip ends the timed wait whose limit comes first, unless a thread in Block may end another wait before that. The time
+// that is skipped counts for the waits to come.
+func (s *Scheduler) skip() {
+	var next *Thread
+	for t := range s.all {
+		switch {
+		case t.state == blocked:
+			return
+		case t.state != waiting || !t.timed:
+		case next == nil || t.due < next.due || t.due == next.due && t.ID < next.ID:
+			next = t
+		}
+	}
+	if next != nil {
+		s.skipped = max(s.skipped, next.due)
+		s.unpark(next, TimedOut)
 	}
 }
 

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
@@ -47,6 +48,7 @@ type Thread struct {
 	state state
 	addr  uint32 // what it waits on
 	timed bool
+	due   time.Duration // end of a timed wait, with NoWait
 	wake  Wake
 	told  bool // end is closed
 
@@ -99,7 +101,7 @@ func (t *Thread) Wait(addr uint32, timeout time.Duration) Wake {
 	t.state, t.addr = waiting, addr
 	s.waiters[addr] = append(s.waiters[addr], t)
 	if timeout > 0 {
-		t.timed = true
+		t.timed, t.due = true, s.skipped+min(timeout, math.MaxInt64-s.skipped)
 		s.pending++
 	}
 	s.pass()

@@ -18,6 +18,7 @@ const (
 	EMLINK       = sys.Errno(0x109) // too many links
 	ENOMEM       = sys.Errno(0x10a) // the host refuses to hold that much
 	EILSEQ       = sys.Errno(0x10b) // a name is not UTF-8
+	ESTALE       = sys.Errno(0x10c) // an open file that is no longer there
 )
 
 // errno is an error number as WASI preview 1 counts them; zero is success.
@@ -55,6 +56,7 @@ const (
 	errRange    errno = 68
 	errRofs     errno = 69
 	errSpipe    errno = 70
+	errStale    errno = 72
 	errXdev     errno = 75
 )
 
@@ -125,6 +127,8 @@ func toErrno(e sys.Errno) errno {
 		return errNomem
 	case EILSEQ:
 		return errIlseq
+	case ESTALE:
+		return errStale
 	}
 	return errIO
 }

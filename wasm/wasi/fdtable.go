@@ -29,6 +29,11 @@ type file struct {
 	started bool // entries have been read from f, so the next time begins with a rewind
 	// borrowed files belong to the process that this one was forked from.
 	borrowed bool
+	// stale says what could not be opened again; f is a staleFile.
+	stale *OpenFile
+	// ino and dev are those of f, once identified.
+	ino, dev   uint64
+	identified bool
 }
 
 // dir says whether names may be relative to the file.

@@ -71,6 +71,10 @@ func (f function) bind(get func(context.Context) *Process) api.GoModuleFunc {
 			panic(&ExitError{Code: uint32(stack[0])})
 		}
 	}
+	do := f.do
+	if worksOnFile(f.name) {
+		do = notStale(do)
+	}
 	return func(ctx context.Context, m api.Module, stack []uint64) {
 		p := get(ctx)
 		if p == nil {
@@ -78,7 +82,7 @@ func (f function) bind(get func(context.Context) *Process) api.GoModuleFunc {
 			return
 		}
 		p.calling = ctx
-		stack[0] = uint64(f.do(call{ctx, p, m.Memory(), stack}))
+		stack[0] = uint64(do(call{ctx, p, m.Memory(), stack}))
 		p.calling = nil
 	}
 }

@@ -30,6 +30,9 @@ func (c call) target(fd, ptr, n uint32) (target, errno) {
 	if dir == nil {
 		return target{}, errBadf
 	}
+	if dir.stale != nil {
+		return target{}, errStale
+	}
 	if !dir.dir() {
 		return target{}, errNotdir
 	}

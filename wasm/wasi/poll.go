@@ -84,6 +84,8 @@ func (p *Process) subscribe(s *subscription, raw []byte) errno {
 		switch {
 		case f == nil:
 			s.err, s.fired = errBadf, true
+		case f.stale != nil:
+			s.err, s.fired = errStale, true
 		case s.kind == pollRead && f.kind == kindStdin && stdin != nil:
 			s.stdin = stdin
 			s.fired = s.ready() == nil
@@ -152,12 +154,15 @@ func (p *Process) poll(ctx context.Context, subs []subscription) {
 		}
 	}
 	var expired <-chan time.Time
-	if first != nil {
+	if first != nil && p.noWait != nil && p.noWait() {
+		first.fired = true
+		p.block(ctx, func() {}) // like sleep(0)
+	} else if first != nil {
 		t := time.NewTimer(first.due)
 		defer t.Stop()
 		expired = t.C
 	}
-	for waiting := true; waiting; {
+	for waiting := first == nil || !first.fired; waiting; {
 		var again <-chan struct{}
 		if stdin != nil {
 			if _, again = stdin.ready(); again == nil {

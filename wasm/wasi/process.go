@@ -40,6 +40,15 @@ type Options struct {
 	Monotonic func() time.Duration // clock 1, since any fixed point; default the time since the host started
 	CPUTime   func() time.Duration // clocks 2 and 3, CPU time of the guest; default Monotonic
 
+	// ForkSources returns what a process that Fork makes has instead of Rand, Walltime, Monotonic and CPUTime; nil stands
+	// for the same as its parent has. Fork calls it, in the goroutine of the guest. Default: the same as the parent.
+	ForkSources func() (random io.Reader, walltime func() time.Time, monotonic, cputime func() time.Duration)
+
+	// NoWait tells whether sleeps are over at once: while it is true, poll_oneoff does not wait when one of its
+	// subscriptions is a clock; the earliest one has happened. For a guest that runs again with recorded clocks.
+	// Default: never.
+	NoWait func() bool
+
 	// MaxFiles is the limit of open descriptors; default DefaultMaxFiles.
 	MaxFiles int
 
@@ -63,15 +72,19 @@ type Lutimenser interface {
 // Its methods may be called from any goroutine. Host functions of one Process must not run at the same time, save for
 // the waits inside Options.Block; a guest cannot make them do so.
 type Process struct {
-	fs        sys.FS
-	terminal  bool
-	rand      io.Reader
-	walltime  func() time.Time
-	monotonic func() time.Duration
-	cputime   func() time.Duration
-	block     func(ctx context.Context, f func())
-	shared    func(ctx context.Context) bool
-	calling   context.Context // of the host function that runs; it belongs to the thread that runs
+	fs          sys.FS
+	outside     *outside // what operations on files go through
+	terminal    bool
+	rand        io.Reader
+	walltime    func() time.Time
+	monotonic   func() time.Duration
+	cputime     func() time.Duration
+	block       func(ctx context.Context, f func())
+	shared      func(ctx context.Context) bool
+	noWait      func() bool
+	forkSources func() (io.Reader, func() time.Time, func() time.Duration, func() time.Duration)
+	hasStale    bool            // set while the guest does not run
+	calling     context.Context // of the host function that runs; it belongs to the thread that runs
 
 	mu     sync.Mutex // guards what follows; never held while a file, a stream or Block is called
 	fds    fdTable
@@ -96,9 +109,11 @@ func NewProcess(o *Options) *Process {
 	p := &Process{
 		fs: o.FS, terminal: o.Terminal, rand: o.Rand,
 		walltime: o.Walltime, monotonic: o.Monotonic, cputime: o.CPUTime, block: o.Block, shared: o.Shared,
+		noWait: o.NoWait, forkSources: o.ForkSources,
 	}
+	p.outside = &outside{p: p, mu: new(sync.Mutex)}
 	if p.fs != nil {
-		p.fs = outsideFS{p.fs, &outside{p: p, mu: new(sync.Mutex)}}
+		p.fs = outsideFS{p.fs, p.outside}
 	}
 	if p.rand == nil {
 		p.rand = rand.Reader

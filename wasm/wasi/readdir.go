@@ -2,6 +2,8 @@ package wasi
 
 import (
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
 )
@@ -40,8 +42,13 @@ func fdReaddir(c call) errno {
 		return errFault
 	}
 	if cookie == 0 || !f.listed {
+		again := cookie > 0
 		if e := c.p.list(f); e != success {
 			return e
+		}
+		if again {
+			// The guest began with another list, perhaps in another process. If that was longer, this is its end.
+			cookie = min(cookie, uint64(len(f.entries)))
 		}
 	}
 	if cookie > uint64(len(f.entries)) {
@@ -106,6 +113,8 @@ func (p *Process) list(f *file) errno {
 			break
 		}
 	}
+	// In an order that is the same when the directory is read again, for guests that go on with a cookie.
+	slices.SortFunc(entries[2:], func(a, b dirEntry) int { return strings.Compare(a.name, b.name) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f.entries, f.listed = entries, true

@@ -23,6 +23,8 @@ const (
 	OpIncomplete = 3
 	// OpFork is what a guest asks of a fork that it makes of itself; the host passes it on.
 	OpFork = 4
+	// OpVariables lists the program's variables; the answer's head is a Variables.
+	OpVariables = 5
 )
 
 // Failed is the status of an answer that is an error.
@@ -179,6 +181,51 @@ func ParseIncomplete(b []byte) (bool, error) {
 		return false, fmt.Errorf("%w: %w", ErrAnswer, err)
 	}
 	return a.Incomplete, nil
+}
+
+// Variables is the answer to OpVariables.
+type Variables struct {
+	Variables []Variable `json:"variables"`
+	// More is the number of those that were left out.
+	More int `json:"more"`
+}
+
+// Variable is a global variable of the program.
+type Variable struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+	// Repr is the value as the language prints it, shortened when Truncated is set.
+	Repr      string `json:"repr"`
+	Truncated bool   `json:"truncated"`
+}
+
+// Bounds of the answer to OpVariables.
+const (
+	MaxVariables    = 10_000
+	maxVariableRepr = 4 << 10
+)
+
+// ParseVariables decodes the answer to OpVariables.
+func ParseVariables(b []byte) (*Variables, error) {
+	f, err := parse(b)
+	if err != nil {
+		return nil, err
+	}
+	v := &Variables{}
+	if err := json.Unmarshal(f.Head, v); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAnswer, err)
+	}
+	if len(v.Variables) > MaxVariables {
+		return nil, fmt.Errorf("%w: %d variables", ErrAnswer, len(v.Variables))
+	}
+	for i := range v.Variables {
+		x := &v.Variables[i]
+		x.Name, x.Type = cut(x.Name, maxShort), cut(x.Type, maxShort)
+		if len(x.Repr) > maxVariableRepr {
+			x.Repr, x.Truncated = x.Repr[:maxVariableRepr], true
+		}
+	}
+	return v, nil
 }
 
 // parse splits a frame and turns an error answer into an error.

@@ -14,7 +14,7 @@ import textwrap, threading, time, tokenize, traceback, types, typing, unicodedat
 
 from mayfly import _json, _loop, _modules, _run, _streams, _threads, _unsupported
 
-OP_EXEC, OP_MODULES, OP_INCOMPLETE, OP_FORK = 1, 2, 3, 4
+OP_EXEC, OP_MODULES, OP_INCOMPLETE, OP_FORK, OP_VARIABLES = 1, 2, 3, 4, 5
 
 _decode, _encode = _json.decode, _json.encode
 _from_bytes = int.from_bytes
@@ -59,6 +59,10 @@ def handle(request):
         return _run.incomplete(request[end:])
     if op == OP_FORK:
         return _fork(request[end:])
+    if op == OP_VARIABLES:
+        from mayfly import _variables
+
+        return _variables.report()
     return _error(ValueError(f"unknown op {op}"))
 
 

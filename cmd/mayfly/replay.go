@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mayfly-run/mayfly/engine"
+	"github.com/mayfly-run/mayfly/internal/httpapi"
+)
+
+func newReplay() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "replay",
+		Short: "Read the journals of durable sessions, compare steps, and check them",
+		Long: `Each thing that is done to a durable session is a step, and each step is a record of
+the session's journal: the code, what the program learned from outside, what came of
+it, and hashes of the state afterwards. Steps count from 0, which made the session.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newReplayList(), newReplayShow(), newReplayDiff(), newReplayVerify())
+	return c
+}
+
+// parseStep reads the number of a step, or "latest".
+func parseStep(s string) (int, error) {
+	if s == "latest" {
+		return engine.Latest, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("%q is not a step; write its number, or latest", s)
+	}
+	return n, nil
+}
+
+// stepArgument is parseStep for an argument.
+func stepArgument(s string) (int, error) {
+	n, err := parseStep(s)
+	if err != nil {
+		return 0, usageError("mayfly replay show NAME lists the steps", "%v", err)
+	}
+	return n, nil
+}
+
+// replayed is a journal in the list of them.
+type replayed struct {
+	Session string          `json:"session"`
+	Steps   int             `json:"steps"`
+	Active  string          `json:"last_active"`
+	Parent  *engine.StepRef `json:"parent,omitempty"`
+	info    *engine.SessionInfo
+}
+
+func newReplayList() *cobra.Command {
+	var asJSON bool
+	return storeCommand(&cobra.Command{
+		Use:   "list",
+		Short: "List the journals",
+		Example: `  mayfly replay list
+  mayfly replay list --json`,
+		Args: cobra.NoArgs,
+	}, &asJSON, func(ctx context.Context, s *sessions, _ []string) error {
+		all, err := s.Sessions(ctx, nil)
+		if err != nil {
+			return err
+		}
+		list := []replayed{}
+		for _, i := range all {
+			steps := i.Step
+			if i.Parent != nil { // its journal begins at the step that it was forked from
+				steps -= i.Parent.Step
+			}
+			list = append(list, replayed{i.ID, steps + 1, i.Active.UTC().Format("2006-01-02T15:04:05.000Z"), i.Parent, &i})
+		}
+		if asJSON {
+			return writeJSON(os.Stdout, list)
+		}
+		if len(list) == 0 {
+			fmt.Fprintf(os.Stderr, "no sessions in %s\n", s.dir)
+			return nil
+		}
+		t := newTable(os.Stdout, "SESSION", "STEPS", "LAST ACTIVE", "FORKED FROM")
+		for _, r := range list {
+			from := ""
+			if r.Parent != nil {
+				from = fmt.Sprintf("%s at step %d", r.Parent.Session, r.Parent.Step)
+			}
+			t.row(r.Session, strconv.Itoa(r.Steps), localTime(r.info.Active), from)
+		}
+		return t.flush()
+	})
+}
+
+func newReplayShow() *cobra.Command {
+	var asJSON bool
+	return storeCommand(&cobra.Command{
+		Use:   "show NAME [STEP]",
+		Short: "List the steps of a session, or show all of one",
+		Example: `  mayfly replay show demo
+  mayfly replay show demo 2
+  mayfly replay show demo latest --json`,
+		Args: cobra.RangeArgs(1, 2),
+	}, &asJSON, func(ctx context.Context, s *sessions, args []string) error {
+		if len(args) == 1 {
+			return showSteps(ctx, s, args[0], asJSON)
+		}
+		n, err := stepArgument(args[1])
+		if err != nil {
+			return err
+		}
+		step, err := s.Step(ctx, args[0], n)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return writeJSON(os.Stdout, step)
+		}
+		return showStep(os.Stdout, step)
+	})
+}
+
+func showSteps(ctx context.Context, s *sessions, name string, asJSON bool) error {
+	all := []*httpapi.Step{}
+	t := newTable(os.Stdout, "STEP", "KIND", "STATUS", "MS", "WHAT")
+	for step, err := range s.Steps(ctx, name, 0) {
+		switch {
+		case err != nil:
+			return err
+		case asJSON:
+			all = append(all, step)
+		default:
+			ms := "-"
+			if step.Status != "" {
+				ms = fmt.Sprintf("%.1f", step.WallMS)
+			}
+			t.row(strconv.Itoa(step.Step), string(step.Kind), dash(string(step.Status)), ms, short(whatOf(step), 80))
+		}
+	}
+	if asJSON {
+		return writeJSON(os.Stdout, all)
+	}
+	return t.flush()
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// whatOf tells in a line what a step did.
+func whatOf(s *httpapi.Step) string {
+	switch {
+	case s.Code != "":
+		return s.Code
+	case s.Origin != nil && s.Origin.Session != s.Session:
+		return fmt.Sprintf("from %s at step %d", s.Origin.Session, s.Origin.Step)
+	case s.Origin != nil:
+		return fmt.Sprintf("back to step %d", s.Origin.Step)
+	}
+	return s.Note
+}
+
+func showStep(w io.Writer, s *httpapi.Step) error {
+	t := newTable(w)
+	t.row("session", s.Session)
+	t.row("step", strconv.Itoa(s.Step))
+	t.row("kind", string(s.Kind))
+	t.row("time", localTime(s.Time))
+	if s.Origin != nil {
+		t.row("origin", fmt.Sprintf("%s at step %d", s.Origin.Session, s.Origin.Step))
+	}
+	if s.Note != "" {
+		t.row("note", s.Note)
+	}
+	if r := s.Result; r != nil {
+		t.row("status", fmt.Sprintf("%s, exit code %d, %.1f ms, %s", r.Status, r.ExitCode, r.Usage.WallMS, count(int(min(r.Usage.CPUTicks, 1<<30)), "CPU tick")))
+	}
+	if len(s.Args) > 0 {
+		t.row("arguments", fmt.Sprintf("%q", s.Args))
+	}
+	if s.State != nil {
+		t.row("files", dash(s.State.Tree.String()))
+		t.row("memory", dash(s.State.Memory.String()))
+	}
+	t.row("record", s.Hash.String())
+	t.row("previous", dash(s.Previous.String()))
+	if err := t.flush(); err != nil {
+		return err
+	}
+	indented(w, "code", s.Code)
+	r := s.Result
+	if r == nil {
+		return nil
+	}
+	indented(w, "stdout", r.Stdout)
+	indented(w, "stderr", r.Stderr)
+	value := r.ResultRepr
+	if value != "" && r.ResultName != "" {
+		value = r.ResultName + " = " + value
+	}
+	indented(w, "result", value)
+	if r.Error != nil {
+		text := r.Error.Traceback
+		if text == "" {
+			text = r.Error.Message
+		}
+		indented(w, "error", text)
+	}
+	for _, c := range r.HostCalls {
+		indented(w, "host call", fmt.Sprintf("%s(%s): %s", c.Name, json.RawMessage(c.Args), c.Outcome))
+	}
+	if len(r.FilesChanged) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w, "files changed:")
+	files := newTable(w)
+	for _, f := range r.FilesChanged {
+		files.row("    "+f.Op, bytesText(f.Size), f.Path)
+	}
+	return files.flush()
+}

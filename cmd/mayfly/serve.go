@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mayfly-run/mayfly/engine"
+)
+
+func newServe() *cobra.Command {
+	var sf storeFlags
+	var idleTTL, maxAge time.Duration
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Hold a store and serve it to other mayfly commands until interrupted",
+		Long: `Has the store open and takes the requests of other mayfly commands at a Unix socket
+that only you can connect to. They find it by themselves, and are faster: sessions
+stay in memory for a minute. After a signal (Ctrl-C, SIGTERM) what runs may end; a
+second signal ends everything at once, which loses no step that was acknowledged.`,
+		Example: `  mayfly serve
+  mayfly serve --store ./store --idle-ttl 24h`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			s, err := openSessions(c.Context(), &sf, engine.Options{IdleTTL: idleTTL, MaxAge: maxAge})
+			if err != nil {
+				return engineError(err)
+			}
+			return finish(s.serve(c), s.close(c.Context()))
+		},
+	}
+	addStoreFlags(c, &sf)
+	c.Flags().DurationVar(&idleTTL, "idle-ttl", 0, "remove new sessions that nobody used for so long; default: never")
+	c.Flags().DurationVar(&maxAge, "max-age", 0, "remove new sessions at this age; default: never")
+	c.Flags().DurationVar(&sf.drain, "drain", drainPatience, "how long to wait for what runs, after a signal")
+	return c
+}
+
+func (s *sessions) serve(c *cobra.Command) error {
+	if s.remote() {
+		return &exitError{exitFailure, "another process serves the store " + s.dir + " at " + s.socket, "use it as it is, stop it, or name another --store"}
+	}
+	if s.own.noSocket != nil {
+		return &exitError{exitFailure, fmt.Sprintf("socket: %v", s.own.noSocket), "the store must be on a file system that has sockets"}
+	}
+	fmt.Fprintf(os.Stderr, "mayfly: store %s\nmayfly: listening on %s\n", s.dir, s.own.socket)
+	<-c.Context().Done()
+	fmt.Fprintln(os.Stderr, "mayfly: stopping")
+	return nil
+}

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mayfly-run/mayfly/engine"
+	"github.com/mayfly-run/mayfly/engine/store"
+	"github.com/mayfly-run/mayfly/internal/httpapi"
+)
+
+const (
+	// holderPatience is how long a store may be locked by a process that does not answer: one that just starts or ends.
+	holderPatience = 3 * time.Second
+	// drainPatience is how long the end of a command waits for what other processes still do with its store.
+	drainPatience = 30 * time.Second
+)
+
+// storeFlags say which store, and how.
+type storeFlags struct {
+	dir        string
+	durability string
+	drain      time.Duration
+	// reading makes no store when there is none: then an empty one in memory does.
+	reading bool
+}
+
+func addStoreFlags(c *cobra.Command, f *storeFlags) {
+	f.drain = drainPatience
+	c.Flags().StringVar(&f.dir, "store", "", "the store's `DIR`ectory; default: $MAYFLY_STORE, else the user's data directory")
+	c.Flags().StringVar(&f.durability, "durability", "sync", "when a step counts as stored: on the disk (sync), a second before that (async), or when the system likes (none)")
+}
+
+// sessions is the way to the sessions of a store: this process holds the store and serves it, or uses the socket of the
+// one that does. When that one ends, this one takes over.
+type sessions struct {
+	*httpapi.Client
+	dir    string
+	flags  *storeFlags
+	engine engine.Options
+
+	mu     sync.Mutex // held while a connection is made
+	own    *holding
+	socket string // that of the process that has the store
+}
+
+// openSessions finds the store, and makes it when there is none.
+func openSessions(ctx context.Context, f *storeFlags, o engine.Options) (*sessions, error) {
+	if _, err := store.ParseDurability(f.durability); err != nil {
+		return nil, usageError("", "--durability: %v", err)
+	}
+	dir, err := f.directory()
+	if err != nil {
+		return nil, err
+	}
+	s := &sessions{dir: dir, flags: f, engine: o}
+	if _, err := os.Stat(dir); f.reading && errors.Is(err, fs.ErrNotExist) {
+		s.dir = store.Memory
+	}
+	s.Client = httpapi.NewClient(s.dial)
+	// Errors of the store are told here, and not by the first request.
+	conn, err := s.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s, conn.Close()
+}
+
+// withSessions opens the store for f, and closes it.
+func withSessions(c *cobra.Command, sf *storeFlags, f func(ctx context.Context, s *sessions) error) error {
+	s, err := openSessions(c.Context(), sf, engine.Options{ReadySandboxes: -1})
+	if err != nil {
+		return engineError(err)
+	}
+	err = f(c.Context(), s)
+	return finish(err, s.close(c.Context()))
+}
+
+// finish returns what a command ends with: its own error, or else that of closing the store.
+func finish(err, closing error) error {
+	var coded *exitError
+	switch {
+	case errors.As(err, &coded):
+		return coded
+	case err != nil:
+		return engineError(err)
+	case closing != nil:
+		return &exitError{exitFailure, fmt.Sprintf("close the store: %v", closing), ""}
+	}
+	return nil
+}
+
+// remote tells whether another process has the store.
+func (s *sessions) remote() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.own == nil
+}
+
+func (s *sessions) dial(ctx context.Context) (net.Conn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for start, wait := time.Now(), 2*time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
+		if s.own != nil {
+			return s.own.server.Dial(ctx)
+		}
+		if conn, err := s.dialSocket(ctx); err == nil {
+			return conn, nil
+		}
+		own, err := hold(ctx, s.dir, s.flags, s.engine)
+		if err == nil {
+			s.own, s.socket = own, ""
+			continue
+		}
+		var locked *store.LockedError
+		if !errors.As(err, &locked) {
+			return nil, err
+		}
+		s.socket = locked.Socket
+		if conn, err := s.dialSocket(ctx); err == nil {
+			return conn, nil
+		}
+		if time.Since(start) > holderPatience {
+			return nil, lockedError(locked)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (s *sessions) dialSocket(ctx context.Context) (net.Conn, error) {
+	if s.socket == "" {
+		return nil, net.ErrClosed
+	}
+	return httpapi.DialUnix(s.socket)(ctx)
+}
+
+// lockedError says what to do about a holder that does not answer.
+func lockedError(l *store.LockedError) error {
+	quiet := *l
+	quiet.Socket = "" // it has been tried
+	return fmt.Errorf("%w", &quiet)
+}
+
+// close ends this process's part. When it holds the store it first waits for the other processes that use it.
+func (s *sessions) close(ctx context.Context) error {
+	s.mu.Lock()
+	own := s.own
+	s.mu.Unlock()
+	if own == nil {
+		return nil
+	}
+	return own.close(ctx, s.flags.drain)
+}
+
+// holding is a store that this process has open and serves.
+type holding struct {
+	store  *store.Store
+	engine *engine.Engine
+	server *httpapi.Server
+	socket string
+	// noSocket is why others cannot use the store meanwhile.
+	noSocket error
+}
+
+func hold(ctx context.Context, dir string, f *storeFlags, o engine.Options) (*holding, error) {
+	durability, err := store.ParseDurability(f.durability)
+	if err != nil {
+		return nil, err
+	}
+	h := &holding{}
+	if h.store, err = store.Open(dir, &store.Options{Durability: durability, Logger: newLogger()}); err != nil {
+		return nil, err
+	}
+	o.Store = h.store
+	if h.engine, err = openEngine(ctx, o); err != nil {
+		return nil, errors.Join(err, h.store.Close())
+	}
+	handler := httpapi.New(h.engine, &httpapi.Options{HostMounts: true, Version: version().Version, Logger: newLogger()})
+	var listeners []net.Listener
+	if dir != store.Memory {
+		l, err := httpapi.ListenUnix(dir)
+		if err == nil {
+			listeners = append(listeners, l)
+			h.socket = l.Addr().String()
+		}
+		h.noSocket = err
+	}
+	h.server = httpapi.Start(handler, newLogger(), listeners...)
+	if h.socket != "" {
+		h.noSocket = h.store.SetSocket(h.socket)
+	}
+	return h, nil
+}
+
+// close waits for requests under way, at most for the patience given; then executions are cancelled.
+func (h *holding) close(ctx context.Context, patience time.Duration) error {
+	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), 500*time.Millisecond)
+	err := h.server.Shutdown(soon)
+	cancel()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mayfly: waiting for other processes that use the store ...")
+		later, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		err = h.server.Shutdown(later)
+		cancel()
+	}
+	if err != nil {
+		err = h.server.Close()
+	}
+	return errors.Join(err, h.engine.Close(), h.store.Close())
+}

@@ -1,0 +1,171 @@
+package engine
+
+import (
+	"archive/tar"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/mayfly-run/mayfly/hostfns/cas"
+)
+
+// An archive of a session is a tar file, compressed with zstd: archiveHead first, then for each step the objects that it
+// needs and were not there before, and its record, and archiveEnd last.
+const (
+	archiveHead    = "mayfly.json"
+	archiveObjects = "objects/"
+	archiveRecords = "records/"
+	archiveEnd     = "end.json"
+
+	archiveFormat = 1
+)
+
+type archiveHeader struct {
+	Format  int             `json:"format"`
+	Session json.RawMessage `json:"session"`
+}
+
+type archiveTrailer struct {
+	Records int      `json:"records"`
+	Last    cas.Hash `json:"last"`
+}
+
+// ExportOptions of Engine.Export; nil means the defaults.
+type ExportOptions struct {
+	// LatestOnly leaves out the snapshots and files of all steps but the last one. The journal is whole in any case.
+	LatestOnly bool
+}
+
+// Export writes a durable session to w as a compressed archive (.tar.zst): its journal, snapshots and files. The session
+// may be running. Equal sessions give archives of equal content.
+func (e *Engine) Export(ctx context.Context, session string, w io.Writer, o *ExportOptions) error {
+	if o == nil {
+		o = &ExportOptions{}
+	}
+	j, err := e.Journal(ctx, session)
+	if err != nil {
+		return err
+	}
+	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return err
+	}
+	x := &exporter{j: j, tw: tar.NewWriter(z), seen: map[cas.Hash]bool{}, options: o}
+	if err := x.write(ctx); err != nil {
+		z.Close()
+		return storeError(err)
+	}
+	return storeError(z.Close())
+}
+
+type exporter struct {
+	j       *Journal
+	tw      *tar.Writer
+	seen    map[cas.Hash]bool
+	options *ExportOptions
+}
+
+func (x *exporter) write(ctx context.Context) error {
+	head, err := x.j.head.encode()
+	if err != nil {
+		return err
+	}
+	if err := x.json(archiveHead, archiveHeader{archiveFormat, head}); err != nil {
+		return err
+	}
+	end := archiveTrailer{}
+	for r, err := range x.j.Records(ctx, x.j.head.First) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if err := x.step(r); err != nil {
+			return fmt.Errorf("step %d: %w", r.Step, err)
+		}
+		end.Records++
+		end.Last = r.Hash()
+	}
+	if err := x.json(archiveEnd, end); err != nil {
+		return err
+	}
+	return x.tw.Close()
+}
+
+// step writes the objects of a record, and the record. A state that was not kept is left out.
+func (x *exporter) step(r *Record) error {
+	last := r.Step == x.j.head.Step
+	keep := x.j.head.Snapshots.Keep
+	optional := map[cas.Hash]bool{}
+	if keep > 0 && r.Step <= x.j.head.Step-keep || x.options.LatestOnly && !last {
+		for _, h := range r.State.holds() {
+			optional[h] = true
+		}
+	}
+	for _, h := range r.holds() {
+		if !optional[h] {
+			if err := x.object(h); err != nil {
+				return err
+			}
+		}
+	}
+	stored, err := r.encode()
+	if err != nil {
+		return err
+	}
+	return x.file(fmt.Sprintf("%s%010d.json", archiveRecords, r.Step), stored)
+}
+
+// object writes an object after all that it names.
+func (x *exporter) object(h cas.Hash) error {
+	type visit struct {
+		h cas.Hash
+		o *cas.Object // set once what it names was taken up
+	}
+	todo := []visit{{h: h}}
+	for len(todo) > 0 {
+		v := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if v.o != nil {
+			if err := x.file(archiveObjects+v.h.String(), encodeObject(*v.o)); err != nil {
+				return err
+			}
+			continue
+		}
+		if x.seen[v.h] {
+			continue
+		}
+		x.seen[v.h] = true
+		o, err := x.j.e.opts.Store.Get(v.h)
+		if err != nil {
+			return err
+		}
+		todo = append(todo, visit{v.h, &o})
+		for _, ref := range o.Refs {
+			todo = append(todo, visit{h: ref})
+		}
+	}
+	return nil
+}
+
+func (x *exporter) json(name string, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return x.file(name, b)
+}
+
+func (x *exporter) file(name string, b []byte) error {
+	h := &tar.Header{Name: name, Mode: 0o600, Size: int64(len(b)), ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR}
+	if err := x.tw.WriteHeader(h); err != nil {
+		return err
+	}
+	_, err := x.tw.Write(b)
+	return err
+}

@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"encoding/base64"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/mayfly-run/mayfly/hostfns/cas"
+)
+
+// maxInline is the size up to which a Blob is part of its record: records stay small enough to list thousands of them.
+const maxInline = 2 << 10
+
+// maxBlob bounds what is read for one Blob: code, output and input have lower limits of their own.
+const maxBlob = 64 << 20
+
+// Blob is a piece of data that belongs to a record: in the record itself when it is small, else in objects.
+type Blob struct {
+	// Text or Base64 is the data.
+	Text   string `json:"text,omitempty"`
+	Base64 string `json:"base64,omitempty"`
+	// Object holds the data in its parts.
+	Object cas.Hash `json:"object,omitzero"`
+	Size   int      `json:"size"`
+}
+
+// newBlob makes a blob of data, adding to b what does not fit into the record.
+func newBlob(b *cas.Batch, data []byte) (Blob, error) {
+	blob := Blob{Size: len(data)}
+	switch {
+	case len(data) > maxInline:
+		top := cas.Object{}
+		for len(data) > cas.MaxData {
+			h, err := b.Add(cas.Object{Data: data[:cas.MaxData]})
+			if err != nil {
+				return blob, err
+			}
+			top.Refs, data = append(top.Refs, h), data[cas.MaxData:]
+		}
+		top.Data = data
+		var err error
+		blob.Object, err = b.Add(top)
+		return blob, err
+	case utf8.Valid(data):
+		blob.Text = string(data)
+	default:
+		blob.Base64 = base64.StdEncoding.EncodeToString(data)
+	}
+	return blob, nil
+}
+
+func (b *Blob) holds() []cas.Hash {
+	if b == nil || b.Object.IsZero() {
+		return nil
+	}
+	return []cas.Hash{b.Object}
+}
+
+// read returns the data.
+func (b *Blob) read(r cas.Reader) ([]byte, error) {
+	switch {
+	case b == nil:
+		return nil, nil
+	case b.Size < 0 || b.Size > maxBlob:
+		return nil, fmt.Errorf("%w: blob of %d bytes", ErrStoreDamaged, b.Size)
+	case b.Base64 != "":
+		return base64.StdEncoding.DecodeString(b.Base64)
+	case b.Object.IsZero():
+		return []byte(b.Text), nil
+	}
+	top, err := r.Get(b.Object)
+	if err != nil {
+		return nil, err
+	}
+	var data []byte
+	for _, ref := range top.Refs {
+		part, err := r.Get(ref)
+		if err != nil {
+			return nil, err
+		}
+		if len(data)+len(part.Data) > b.Size {
+			break
+		}
+		data = append(data, part.Data...)
+	}
+	if data = append(data, top.Data...); len(data) != b.Size {
+		return nil, fmt.Errorf("%w: blob of %d bytes instead of %d", ErrStoreDamaged, len(data), b.Size)
+	}
+	return data, nil
+}

@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mayfly-run/mayfly/engine/internal/tape"
+	"github.com/mayfly-run/mayfly/hostfns/cas"
+)
+
+// kept is what a durable session has besides its sandbox. The session's turn guards it; head and last are changed under
+// Session.state as well, so that they can be read while code runs.
+type kept struct {
+	store Store
+	head  *sessionHead
+	last  *Record
+	tape  *tape.Tape
+	notes []string
+	opens int           // Engine.mu guards it
+	ended chan struct{} // closed when the session is
+}
+
+const storeHint = "the session is where it was before this execution; mayfly doctor --store tells more"
+
+// keep runs an execution of a durable session and stores the step. out and the result are as Session.run has them.
+func (s *Session) keepStep(ctx context.Context, x *Execution, run func() (*Result, error)) (*Result, error) {
+	k := s.kept
+	box, ok := s.box.(keeper)
+	if !ok {
+		return nil, &Error{Err: fmt.Errorf("%w: executor %s cannot keep sessions", ErrUnavailable, s.e.exec.Name()), Phase: PhaseRequest}
+	}
+	rec := &Record{Version: recordVersion, Session: k.head.ID, Step: x.Step, Kind: RecordExec, Time: time.Now().UTC(), Previous: k.head.Record}
+	batch := &cas.Batch{}
+	input, err := s.input(x, batch)
+	if err != nil {
+		return nil, &Error{Err: err, Phase: PhaseRequest}
+	}
+	rec.Input = input
+	var seed [32]byte
+	_, _ = rand.Read(seed[:]) // it cannot fail
+	k.tape.Record(seed, rec.Time, tape.Limits{})
+	if x.Stdin != nil {
+		x.Stdin = k.tape.Stdin(x.Stdin)
+	}
+	returned := false
+	defer func() {
+		if !returned { // Request.OnEvent panicked: the step does not count
+			k.tape.Off()
+			s.step--
+			s.abandon(ctx)
+		}
+	}()
+	r, err := run()
+	returned = true
+	s.unsteady(r)
+	recording, _ := k.tape.End()
+	k.tape.Off()
+	if err != nil {
+		s.step--
+		return r, errors.Join(err, s.abandon(ctx))
+	}
+	start := time.Now()
+	err = s.store(ctx, rec, box, batch, recording, r)
+	r.Usage.StoreMS = milliseconds(time.Since(start))
+	if err == nil {
+		return r, nil
+	}
+	// What was not stored did not happen: the next execution begins where the store is.
+	if undo := box.Undo(); undo != nil {
+		err = errors.Join(err, undo, s.abandon(ctx))
+	}
+	s.step--
+	r.Status, r.ExitCode = StatusLost, ExitError
+	r.Error = &ExecError{Kind: "store", Message: "the step could not be stored: " + err.Error(), Hint: storeHint, Restored: true}
+	return r, &Error{Err: err, Phase: PhaseStore, Hint: storeHint}
+}
+
+// abandon closes a sandbox whose state is not the stored one; the next execution makes it again from the store.
+func (s *Session) abandon(ctx context.Context) error {
+	box := s.box
+	s.box = nil
+	return box.Close(ctx)
+}
+
+// input is the request as the journal keeps it.
+func (s *Session) input(x *Execution, b *cas.Batch) (*Input, error) {
+	code, err := newBlob(b, []byte(x.Code))
+	if err != nil {
+		return nil, err
+	}
+	return &Input{
+		Code: code, Filename: x.Filename, Args: x.Args, Env: x.Env, Stdin: x.Stdin != nil, NoResult: x.NoResult,
+		Timeout: x.Timeout, MaxTicks: x.MaxTicks, Reseed: s.kept.last.State.Reseed,
+	}, nil
+}
+
+// unsteady notes on the tape why the execution may go another way when it is repeated.
+func (s *Session) unsteady(r *Result) {
+	if r.Usage.Threads > 1 {
+		s.kept.tape.Unsteady("threads")
+	}
+	if r.Usage.Forks > 0 {
+		s.kept.tape.Unsteady("processes")
+	}
+	if r.Status == StatusTimeout || r.Status == StatusCancelled {
+		s.kept.tape.Unsteady("time limit")
+	}
+	if len(s.spec.Mounts) > 0 {
+		s.kept.tape.Unsteady("mounts")
+	}
+}
+
+// store completes and commits the record of an execution.
+func (s *Session) store(ctx context.Context, rec *Record, box keeper, b *cas.Batch, recording *tape.Recording, r *Result) error {
+	t, err := newBlob(b, recording.Encode())
+	if err != nil {
+		return err
+	}
+	rec.Tape = &t
+	if r.ResultRef != "" && s.value != nil {
+		if len(s.value) <= maxBlob {
+			v, err := newBlob(b, s.value)
+			if err != nil {
+				return err
+			}
+			rec.Value = &v
+			r.ResultRef = fmt.Sprintf("value:%d", rec.Step)
+		}
+	}
+	encoded, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	outcome, err := newBlob(b, encoded)
+	if err != nil {
+		return err
+	}
+	rec.Outcome = &outcome
+	st, err := box.Save(b, s.kept.head.Snapshots.due(rec.Step))
+	if err != nil {
+		return err
+	}
+	rec.State = *st
+	if err := s.append(ctx, rec, b); err != nil {
+		return err
+	}
+	box.Kept()
+	return nil
+}
+
+// append commits a record, whose state is filled in, as the session's next step.
+func (s *Session) append(ctx context.Context, rec *Record, b *cas.Batch) error {
+	k := s.kept
+	record, err := rec.encode()
+	if err != nil {
+		return err
+	}
+	head := *k.head
+	head.Step, head.Record, head.Active = rec.Step, rec.hash, rec.Time
+	if rec.State.stored() {
+		head.Snapshot = rec.Step
+	}
+	h, err := head.encode()
+	if err != nil {
+		return err
+	}
+	// The code has run: whoever asked for it may be gone, but the step is to be stored.
+	ctx = context.WithoutCancel(ctx)
+	err = k.store.Commit(ctx, &Commit{Session: head.ID, Step: rec.Step, Head: h, Record: record, Objects: b, Holds: rec.holds()})
+	if err != nil {
+		return err
+	}
+	s.advance(&head, rec)
+	return nil
+}
+
+// advance makes a committed record the session's last one, and gives up what the policy does not keep.
+func (s *Session) advance(head *sessionHead, rec *Record) {
+	s.state.Lock()
+	s.kept.head, s.kept.last = head, rec
+	s.state.Unlock()
+	s.step = rec.Step
+	keep := head.Snapshots.Keep
+	old := rec.Step - keep
+	if keep <= 0 || old < head.First {
+		return
+	}
+	err := s.e.release(context.Background(), head.ID, old)
+	if err != nil {
+		s.e.opts.Logger.Warn("drop old snapshot", "session", head.ID, "step", old, "error", err)
+	}
+}
+
+// release gives up the stored state of a step.
+func (e *Engine) release(ctx context.Context, session string, step int) error {
+	for stored, err := range e.opts.Store.Records(ctx, session, step) {
+		if err != nil {
+			return err
+		}
+		if stored.Step != step {
+			return nil
+		}
+		rec, err := parseRecord(stored.Record)
+		if err != nil {
+			return err
+		}
+		return e.opts.Store.Release(ctx, session, step, rec.State.holds())
+	}
+	return nil
+}

@@ -1,0 +1,24 @@
+package engine_test
+
+import (
+	"bufio"
+	"io"
+	"strings"
+	"testing"
+)
+
+// checkStore looks through a store that nobody has open.
+func checkStore(t testing.TB, dir string) {
+	t.Helper()
+}
+
+// readLines calls f for each line and returns all of them.
+func readLines(r io.Reader, f func(line string)) (lines []string) {
+	s := bufio.NewScanner(r)
+	for s.Scan() {
+		line := strings.TrimSpace(s.Text())
+		lines = append(lines, line)
+		f(line)
+	}
+	return lines
+}

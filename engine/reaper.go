@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// reapEvery is the time between two looks for expired sessions.
+const reapEvery = time.Minute
+
+// reaper removes expired sessions in the background, while the engine has a store.
+type reaper struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+func (r *reaper) start(e *Engine) {
+	if e.opts.Store == nil {
+		return
+	}
+	var ctx context.Context
+	ctx, r.cancel = context.WithCancel(context.Background())
+	r.done = make(chan struct{})
+	go func() {
+		defer close(r.done)
+		t := time.NewTicker(reapEvery)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+			case <-ctx.Done():
+				return
+			}
+			if _, err := e.Reap(ctx); err != nil && ctx.Err() == nil {
+				e.opts.Logger.Warn("remove expired sessions", "error", err)
+			}
+		}
+	}()
+}
+
+func (r *reaper) stop() {
+	if r.cancel != nil {
+		r.cancel()
+		<-r.done
+	}
+}
+
+// Reap removes the durable sessions whose idle time or age is over, and returns their names. One in which code runs is
+// left alone. The engine does this once a minute by itself.
+func (e *Engine) Reap(ctx context.Context) ([]string, error) {
+	infos, err := e.Sessions(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	var removed []string
+	for _, i := range infos {
+		if i.Expires.IsZero() || now.Before(i.Expires) || i.Running {
+			continue
+		}
+		if err := e.Remove(ctx, i.ID); err != nil {
+			return removed, err
+		}
+		removed = append(removed, i.ID)
+	}
+	return removed, nil
+}

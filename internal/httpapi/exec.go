@@ -1,0 +1,186 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/mayfly-run/mayfly/engine"
+)
+
+// ExecRequest is an engine.Request as it travels.
+type ExecRequest struct {
+	// Session opens the session, or makes it, with these options. Without it the session must exist.
+	Session  *SessionOptions   `json:"session,omitempty"`
+	Code     string            `json:"code"`
+	Filename string            `json:"filename,omitempty"`
+	Args     []string          `json:"args,omitempty"`
+	Env      map[string]string `json:"env,omitempty"`
+	// Stdin is the program's input. Instead of it, StreamStdin tells that the input will be sent when the event "stdin"
+	// has come, by PUT /v1/executions/{id}/stdin.
+	Stdin       string `json:"stdin,omitempty"`
+	StreamStdin bool   `json:"stream_stdin,omitempty"`
+	// Timeout is in milliseconds.
+	Timeout  int64  `json:"timeout_ms,omitempty"`
+	MaxTicks uint64 `json:"max_ticks,omitempty"`
+	NoResult bool   `json:"no_result,omitempty"`
+}
+
+func wireRequest(r *engine.Request) *ExecRequest {
+	return &ExecRequest{
+		Code: r.Code, Filename: r.Filename, Args: r.Args, Env: r.Env, StreamStdin: r.Stdin != nil,
+		Timeout: r.Timeout.Milliseconds(), MaxTicks: r.MaxTicks, NoResult: r.NoResult,
+	}
+}
+
+func (q *ExecRequest) request() engine.Request {
+	return engine.Request{
+		Code: q.Code, Filename: q.Filename, Args: q.Args, Env: q.Env, Timeout: time.Duration(q.Timeout) * time.Millisecond,
+		MaxTicks: q.MaxTicks, NoResult: q.NoResult,
+	}
+}
+
+func (h *handler) exec(w http.ResponseWriter, r *http.Request) error {
+	var q ExecRequest
+	if err := readJSON(w, r, &q); err != nil {
+		return err
+	}
+	if q.StreamStdin && q.Stdin != "" {
+		return badRequest("send one of them", "both stdin and stream_stdin")
+	}
+	s, err := h.open(r, q.Session)
+	if err != nil {
+		return err
+	}
+	giveBack := sync.OnceFunc(func() { h.kept.keep(s) })
+	defer giveBack()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	out := newEvents(w)
+	defer out.close()
+	x := &execution{cancel: cancel, ctx: ctx}
+	id := h.running.add(x)
+	defer h.running.remove(id)
+	req := q.request()
+	req.OnEvent = func(e engine.Event) { out.output(e.Kind, e.Data) }
+	switch {
+	case q.StreamStdin:
+		x.stdin = newStdinPipe(func() { out.add(Event{Event: "stdin", Execution: id}) })
+		defer x.stdin.Close()
+		req.Stdin = x.stdin
+	case q.Stdin != "":
+		req.Stdin = newStdinText(q.Stdin)
+	}
+	out.add(Event{Event: "started", Execution: id})
+	known := len(s.Notes())
+	res, err := s.Exec(ctx, req)
+	for _, note := range s.Notes()[known:] {
+		out.add(Event{Event: "note", Data: note})
+	}
+	giveBack() // before the result is told: the next request may want to change the session
+	if res == nil {
+		out.finish(nil, err)
+	} else {
+		out.finish(res, err)
+	}
+	return nil
+}
+
+type incompleteRequest struct {
+	Code string `json:"code"`
+}
+
+type incompleteAnswer struct {
+	Incomplete bool `json:"incomplete"`
+}
+
+func (h *handler) incomplete(w http.ResponseWriter, r *http.Request) error {
+	var q incompleteRequest
+	if err := readJSON(w, r, &q); err != nil {
+		return err
+	}
+	var more bool
+	err := h.use(r, func(s *engine.Session) (err error) {
+		more, err = s.Incomplete(r.Context(), q.Code)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, incompleteAnswer{more})
+	return nil
+}
+
+// executions are those that run, by their IDs.
+type executions struct {
+	mu  sync.Mutex
+	all map[string]*execution
+}
+
+type execution struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	stdin  *stdinPipe // nil when none is expected
+}
+
+// add returns the ID. It cannot be guessed, and so is the right to act on the execution.
+func (x *executions) add(e *execution) string {
+	id := rand.Text()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.all == nil {
+		x.all = map[string]*execution{}
+	}
+	x.all[id] = e
+	return id
+}
+
+func (x *executions) remove(id string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.all, id)
+}
+
+func (x *executions) get(id string) (*execution, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if e := x.all[id]; e != nil {
+		return e, nil
+	}
+	return nil, ErrNoExecution
+}
+
+func (h *handler) cancelExecution(w http.ResponseWriter, r *http.Request) error {
+	x, err := h.running.get(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	x.cancel()
+	w.WriteHeader(http.StatusAccepted)
+	return nil
+}
+
+func (h *handler) executionStdin(w http.ResponseWriter, r *http.Request) error {
+	x, err := h.running.get(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if x.stdin == nil || !x.stdin.take() {
+		return badRequest("send the input once, for an execution with stream_stdin", "the execution takes no input")
+	}
+	// The execution may end while this waits for the client.
+	stop := context.AfterFunc(x.ctx, func() { http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	_, err = io.Copy(x.stdin.w, r.Body)
+	x.stdin.w.CloseWithError(err) // nil is the end of the input
+	if err != nil && !errors.Is(err, io.ErrClosedPipe) && x.ctx.Err() == nil {
+		return err
+	}
+	w.Header().Set("Connection", "close") // there may be more that nobody reads
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
