@@ -52,9 +52,6 @@ func newFiles(spec *Spec) (*files, error) {
 
 // openFiles returns the file system of a stored state.
 func openFiles(spec *Spec, frame cas.Hash) (*files, error) {
-	if frame.IsZero() {
-		return newFiles(spec)
-	}
 	own, err := vfs.Open(spec.store, frame, spec.fileOptions())
 	if err != nil {
 		return nil, err

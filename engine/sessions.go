@@ -146,10 +146,27 @@ func (e *Engine) create(ctx context.Context, name string, o *SessionOptions) (*S
 		Version: recordVersion, Session: name, Kind: RecordCreate, Time: now,
 		State: State{Guest: e.wasm.guestID(h.Sandbox.Language), Fresh: true, Reseed: true},
 	}
-	if err := e.commitFirst(ctx, h, rec, &cas.Batch{}); err != nil {
+	b := &cas.Batch{}
+	if err := e.firstFiles(h, rec, b); err != nil {
+		return nil, err
+	}
+	if err := e.commitFirst(ctx, h, rec, b); err != nil {
 		return nil, err
 	}
 	return e.addDurable(h, rec)
+}
+
+// firstFiles fills in the files that a session begins with: a few directories, whose times are part of what can be repeated.
+func (e *Engine) firstFiles(h *sessionHead, rec *Record, b *cas.Batch) error {
+	spec := e.spec(h, nil)
+	spec.Mounts, spec.now = nil, rec.Time.UnixNano
+	fs, err := newFiles(&spec)
+	if err != nil {
+		return storeError(err)
+	}
+	c, err := fs.own.Commit(b)
+	rec.State.Files, rec.State.Tree = c.Frame, c.Tree
+	return storeError(errors.Join(err, fs.close()))
 }
 
 // commitFirst stores the first record of a new session.

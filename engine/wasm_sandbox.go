@@ -101,6 +101,9 @@ func (s *wasmSandbox) begin() (err error) {
 	}
 	s.open = s.process.Mark()
 	s.files.own.Checkpoint()
+	if s.ran {
+		s.base = nil // the last execution was not kept, so that frame is not the checkpoint's
+	}
 	s.wasFresh, s.ran = s.fresh, false
 	return nil
 }

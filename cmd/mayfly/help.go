@@ -24,8 +24,7 @@ func newHelp() *cobra.Command {
 // exitCodes is part of the help of commands that run programs.
 const exitCodes = `Exit codes:
   0-255  the program's own; 1 when an exception was not caught
-  2      the command line is wrong, or names a session, step or file that is not there
-         (nothing was run)
+  2      the command line is wrong, or names what is not there (nothing was run)
   124    the time limit was reached
   125    mayfly itself failed
   130    interrupted

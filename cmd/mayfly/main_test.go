@@ -24,8 +24,9 @@ var update = flag.Bool("update", false, "write what commands print into the scri
 // TestMain makes this test binary the commands of the scripts as well.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"mayfly": func() { os.Exit(run(os.Args[1:])) },
-		"exits":  func() { os.Exit(exits(os.Args[1:])) },
+		"mayfly":    func() { os.Exit(run(os.Args[1:])) },
+		"exits":     func() { os.Exit(exits(os.Args[1:])) },
+		"holdstore": func() { os.Exit(holdStore(os.Args[1])) },
 	})
 }
 
@@ -74,11 +75,15 @@ func TestScripts(t *testing.T) {
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("MAYFLY_CACHE", cache)
+			env.Setenv(storeVariable, filepath.Join(env.WorkDir, "store"))
+			env.Values[backgroundKey{}] = map[string]*background{}
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"json":  jsonCommand,
 			"scrub": scrubCommand,
+			"start": startCommand,
+			"end":   endCommand,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -131,8 +136,10 @@ func jsonCommand(ts *testscript.TestScript, neg bool, args []string) {
 
 // scrubbed are the fields of a result that differ from run to run.
 var scrubbed = []*regexp.Regexp{
-	regexp.MustCompile(`("(?:execution_id|session_id|started)": )"[^"]*"`),
-	regexp.MustCompile(`("(?:wall_ms|cpu_ticks|queue_ms|fork_us|memory_peak_bytes|host_call_ms)": )[0-9.e+-]+`),
+	regexp.MustCompile(`("(?:execution_id|started|created|last_active|time|modified)": )"[^"]*"`),
+	regexp.MustCompile(`("(?:hash|previous|record|image|guest|files|tree|memory)": )"[0-9a-f]{64}"`),
+	regexp.MustCompile(`("session_id": )"se_[^"]*"`), // a made-up one
+	regexp.MustCompile(`("(?:wall_ms|cpu_ticks|queue_ms|fork_us|memory_peak_bytes|host_call_ms|store_ms|monotonic_ns)": )[0-9.e+-]+`),
 }
 
 // dropped are those that are not even there in each run.

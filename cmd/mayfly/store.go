@@ -36,7 +36,7 @@ type storeFlags struct {
 func addStoreFlags(c *cobra.Command, f *storeFlags) {
 	f.drain = drainPatience
 	c.Flags().StringVar(&f.dir, "store", "", "the store's `DIR`ectory; default: $MAYFLY_STORE, else the user's data directory")
-	c.Flags().StringVar(&f.durability, "durability", "sync", "when a step counts as stored: on the disk (sync), a second before that (async), or when the system likes (none)")
+	c.Flags().StringVar(&f.durability, "durability", "sync", "when a step is done: `MODE` sync is on the disk, async about a second earlier, none whenever the system writes it")
 }
 
 // sessions is the way to the sessions of a store: this process holds the store and serves it, or uses the socket of the

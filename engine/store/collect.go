@@ -38,10 +38,15 @@ type collector struct {
 }
 
 func (c *collector) start(s *Store) {
-	c.s, c.wake, c.asked, c.intact = s, make(chan struct{}, 1), make(chan chan error), map[uint64]bool{}
-	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.prepare(s)
 	c.wg.Go(c.run)
 	c.kick() // for what a crash left
+}
+
+// prepare makes the collector ready for use without its goroutine.
+func (c *collector) prepare(s *Store) {
+	c.s, c.wake, c.asked, c.intact = s, make(chan struct{}, 1), make(chan chan error), map[uint64]bool{}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
 }
 
 func (c *collector) stop() {

@@ -13,7 +13,7 @@ import (
 
 const (
 	logHeader  = 20
-	maxKeyLen  = 128 // ours, with the version
+	maxKeyLen  = 128     // ours, with the version
 	maxValue   = 2 << 20 // ours are below 1 MiB
 	metaDelete = 1 << 0
 	metaPtr    = 1 << 1

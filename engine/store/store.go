@@ -84,21 +84,26 @@ func (s *Store) openDir() (err error) {
 		}
 	}()
 	sp := space{s.dir, s.opt.MinFree, s.opt.free}
-	data := filepath.Join(s.dir, badgerDir)
+	if err := sp.check(0, !fresh); err != nil {
+		return err
+	}
 	if fresh {
-		if err := sp.check(0, false); err != nil {
-			return err
-		}
 		if err := writeFormat(s.dir); err != nil {
 			return err
 		}
-	} else {
-		if err := sp.check(0, true); err != nil {
-			return err
-		}
-		if err := inspect(data, lock.left, s.opt.Logger); err != nil {
-			return err
-		}
+	}
+	if err := s.openData(lock); err != nil {
+		return err
+	}
+	s.lock = lock
+	return nil
+}
+
+// openData opens the database under the lock.
+func (s *Store) openData(lock *dirLock) (err error) {
+	data := filepath.Join(s.dir, badgerDir)
+	if err := inspect(data, lock.left, s.opt.Logger); err != nil {
+		return err
 	}
 	if err := lock.announce(); err != nil {
 		return err
@@ -113,7 +118,6 @@ func (s *Store) openDir() (err error) {
 		}
 		return damaged("opening the database: %v", firstLine(err))
 	}
-	s.lock = lock
 	return nil
 }
 
@@ -210,17 +214,23 @@ func (s *Store) Close() error {
 	s.closed = true
 	s.open.Unlock()
 	s.collect.stop()
-	s.w.stop()
-	s.syncing.stop()
-	err := s.closeBadger()
+	err := s.shut()
 	if s.lock != nil {
-		if err == nil {
-			err = tidy(filepath.Join(s.dir, badgerDir))
-		}
 		err = errors.Join(err, s.lock.release(err == nil && s.w.broken() == nil))
 	}
 	if err != nil {
 		return fmt.Errorf("close store: %w", err)
 	}
 	return nil
+}
+
+// shut ends what Open started but the collector, and keeps the lock.
+func (s *Store) shut() error {
+	s.w.stop()
+	s.syncing.stop()
+	err := s.closeBadger()
+	if err == nil && s.dir != "" {
+		err = tidy(filepath.Join(s.dir, badgerDir))
+	}
+	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tetratelabs/wazero/experimental/sys"
 
+	"github.com/mayfly-run/mayfly/hostfns/cas"
 	"github.com/mayfly-run/mayfly/hostfns/vfs"
 )
 
@@ -111,5 +112,126 @@ func BenchmarkClone(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		sink = m.Clone()
+	}
+}
+
+// storedFiles is a file system of n small files in directories of 100, committed to a store.
+func storedFiles(b *testing.B, n int) (*stored, cas.Hash) {
+	s := newStored(vfs.Options{})
+	for i := range n {
+		if i%100 == 0 {
+			must(b, s.MkdirAll(fmt.Sprint("d", i/100), 0o755))
+		}
+		must(b, s.WriteFile(fmt.Sprintf("d%d/f%d", i/100, i), fmt.Append(nil, "content of ", i), 0o644))
+	}
+	return s, s.commit(b).Frame
+}
+
+// BenchmarkCommitSmall is a commit of one small change.
+func BenchmarkCommitSmall(b *testing.B) {
+	for _, n := range []int{1000, 100_000} {
+		b.Run(fmt.Sprint(n, "files"), func(b *testing.B) {
+			s, _ := storedFiles(b, min(n, vfs.DefaultMaxFiles*9/10))
+			b.ReportAllocs()
+			bytes := int64(0)
+			for i := 0; b.Loop(); i++ {
+				s.Checkpoint()
+				must(b, s.WriteFile("d1/f150", fmt.Append(nil, "step ", i), 0o644))
+				var batch cas.Batch
+				c, err := s.Commit(&batch)
+				must(b, err)
+				must(b, s.store.add(&batch))
+				s.Committed()
+				bytes += c.Bytes
+			}
+			b.ReportMetric(float64(bytes)/float64(b.N), "stored-B/op")
+		})
+	}
+}
+
+// BenchmarkCommitUnchanged is what a step costs that touches no file.
+func BenchmarkCommitUnchanged(b *testing.B) {
+	s, _ := storedFiles(b, 1000)
+	for b.Loop() {
+		s.Checkpoint()
+		var batch cas.Batch
+		_, err := s.Commit(&batch)
+		must(b, err)
+		s.Committed()
+	}
+}
+
+// BenchmarkCommitBigDir is a commit of one new name in a directory of 90,000.
+func BenchmarkCommitBigDir(b *testing.B) {
+	s := newStored(vfs.Options{})
+	for i := range 90_000 {
+		must(b, s.WriteFile(fmt.Sprint("f", i), nil, 0o644))
+	}
+	s.commit(b)
+	bytes := int64(0)
+	for i := 0; b.Loop(); i++ {
+		s.Checkpoint()
+		mustErrno(b, s.Rename(fmt.Sprint("f", i), fmt.Sprint("f", i+90_000)), 0)
+		var batch cas.Batch
+		c, err := s.Commit(&batch)
+		must(b, err)
+		must(b, s.store.add(&batch))
+		s.Committed()
+		bytes += c.Bytes
+	}
+	b.ReportMetric(float64(bytes)/float64(b.N), "stored-B/op")
+}
+
+func BenchmarkOpen(b *testing.B) {
+	for _, n := range []int{1000, 100_000} {
+		b.Run(fmt.Sprint(n, "files"), func(b *testing.B) {
+			s, frame := storedFiles(b, min(n, vfs.DefaultMaxFiles*9/10))
+			b.ReportAllocs()
+			for b.Loop() {
+				m, err := vfs.Open(s.store, frame, nil)
+				must(b, err)
+				sink = m
+			}
+		})
+	}
+}
+
+// BenchmarkCheckpoint is a checkpoint and a small write, and going back.
+func BenchmarkCheckpoint(b *testing.B) {
+	for _, rollback := range []bool{false, true} {
+		b.Run(fmt.Sprint("rollback=", rollback), func(b *testing.B) {
+			m := vfs.New(nil)
+			must(b, m.WriteFile("f", make([]byte, 1000), 0o644))
+			f := mustOpen(b, m, "f", sys.O_RDWR)
+			data := []byte("x")
+			b.ReportAllocs()
+			for b.Loop() {
+				m.Checkpoint()
+				f.Pwrite(data, 10)
+				if rollback {
+					m.Rollback()
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkSequentialCommit writes 16 MiB that differ and commits them.
+func BenchmarkSequentialCommit(b *testing.B) {
+	data := make([]byte, 64<<10)
+	b.SetBytes(16 << 20)
+	s := newStored(vfs.Options{})
+	for i := 0; b.Loop(); i++ {
+		f, _ := s.OpenFile("f", sys.O_WRONLY|sys.O_CREAT|sys.O_TRUNC, 0o644)
+		for j := range 256 {
+			copy(data, fmt.Append(nil, i, j))
+			data[len(data)-1] = 1
+			f.Write(data)
+		}
+		f.Close()
+		var batch cas.Batch
+		_, err := s.Commit(&batch)
+		must(b, err)
+		s.Committed() // the objects are dropped: the store is not measured
 	}
 }

@@ -45,8 +45,13 @@ const (
 	kindOrphan = 4 // flag: it has no name
 )
 
-// maxRecord is more than a record takes.
-const maxRecord = MaxPath + 128
+const (
+	// maxRecord is more than a record takes.
+	maxRecord = MaxPath + 128
+	// minPart is the length after which a part ends at one of 16 inodes, by their numbers: so a later keyframe shares
+	// the parts in which nothing has changed, though what comes before them is longer or shorter.
+	minPart = 32 << 10
+)
 
 // frameWriter writes the parts of a frame.
 type frameWriter struct {
@@ -135,6 +140,11 @@ func (w *frameWriter) whole(n *inode, below func(*inode) bool) error {
 			w.seen = map[*inode]struct{}{}
 		}
 		w.seen[n] = struct{}{}
+	}
+	if len(w.buf) > minPart && n.ino*0x9e3779b97f4a7c15>>60 == 0 {
+		if err := w.flush(); err != nil {
+			return err
+		}
 	}
 	if err := w.inode(n, nil); err != nil {
 		return err

@@ -61,6 +61,141 @@ type openPair struct {
 	n *mnode
 }
 
+// machine runs a program on a file system and on the model, and compares.
+type machine struct {
+	*testing.T
+	m       *vfs.FS
+	fsys    sys.FS // m, or a view of it
+	ref     *model
+	open    []openPair
+	program []byte
+	step    int
+	lenient bool // a call with two paths may report either one's error
+}
+
+func (x *machine) next() int {
+	if len(x.program) == 0 {
+		return 0
+	}
+	b := x.program[0]
+	x.program = x.program[1:]
+	return int(b)
+}
+
+func (x *machine) path() string {
+	names := []string{"a", "b", "c", "d"}
+	p := names[x.next()%4]
+	for x.next()%3 == 0 && len(p) < 20 {
+		p += "/" + names[x.next()%4]
+	}
+	return p
+}
+
+// do runs one operation.
+func (x *machine) do(op int) {
+	x.Helper()
+	targets := []string{"a", "b/c", "../a", "/d", "c", "../../b", "/a/b", "."}
+	fsys, ref := x.fsys, x.ref
+	var got, want sys.Errno
+	what := ""
+	switch op {
+	case 0, 1:
+		p := x.path()
+		what = "mkdir " + p
+		got, want = fsys.Mkdir(p, 0o755), ref.create(p, 1<<31, "")
+	case 2, 3, 4:
+		p, excl := x.path(), x.next()%4 == 0
+		what = fmt.Sprint("open ", p, excl)
+		flag := sys.O_RDWR | sys.O_CREAT
+		if excl {
+			flag |= sys.O_EXCL
+		}
+		var pair openPair
+		pair.f, got = fsys.OpenFile(p, flag, 0o644)
+		pair.n, want = ref.open(p, true, excl)
+		if got == 0 && want == 0 {
+			x.open = append(x.open, pair)
+		}
+	case 5, 6:
+		if len(x.open) == 0 {
+			return
+		}
+		o := x.open[x.next()%len(x.open)]
+		data, off := bytes.Repeat([]byte{byte(x.step + 1)}, x.next()*x.next()), x.next()*x.next()*5
+		what = fmt.Sprint("write ", len(data), " at ", off)
+		_, got = o.f.Pwrite(data, int64(off))
+		o.n.write(data, off)
+	case 7:
+		if len(x.open) == 0 {
+			return
+		}
+		o, size := x.open[x.next()%len(x.open)], x.next()*x.next()*3
+		what = fmt.Sprint("truncate ", size)
+		got = o.f.Truncate(int64(size))
+		o.n.truncate(size)
+	case 8:
+		if len(x.open) == 0 {
+			return
+		}
+		i := x.next() % len(x.open)
+		compareOpen(x.T, x.open[i])
+		x.open[i].f.Close()
+		x.open = slices.Delete(x.open, i, i+1)
+	case 9:
+		p := x.path()
+		what = "unlink " + p
+		got, want = fsys.Unlink(p), ref.remove(p, false)
+	case 10:
+		p := x.path()
+		what = "rmdir " + p
+		got, want = fsys.Rmdir(p), ref.remove(p, true)
+	case 11, 12:
+		a, b := x.path(), x.path()
+		what = "rename " + a + " " + b
+		got, want = fsys.Rename(a, b), ref.rename(a, b)
+	case 13:
+		a, b := x.path(), x.path()
+		what = "link " + a + " " + b
+		got, want = fsys.Link(a, b), ref.link(a, b)
+	case 14:
+		target, p := targets[x.next()%len(targets)], x.path()
+		what = "symlink " + target + " " + p
+		got, want = fsys.Symlink(target, p), ref.create(p, 1<<27, target)
+	case 15:
+		p := x.path()
+		what = "stat " + p
+		_, got = fsys.Stat(p)
+		var n *mnode
+		if _, _, n, want = ref.find(p, true); want == 0 && n == nil {
+			want = sys.ENOENT
+		}
+	}
+	twoPaths := op >= 11 && op <= 13
+	if got != want && !(x.lenient && twoPaths && got != 0 && want != 0) {
+		x.Fatalf("step %d: %s: got %v, want %v", x.step, what, got, want)
+	}
+}
+
+// closeAll compares and closes all files.
+func (x *machine) closeAll() {
+	x.Helper()
+	for _, o := range x.open {
+		compareOpen(x.T, o)
+		o.f.Close()
+	}
+	x.open = nil
+}
+
+// compare compares the trees.
+func (x *machine) compare() map[string]string {
+	x.Helper()
+	now := memorySnapshot(x.T, x.m)
+	if want := x.ref.snapshot(); !maps.Equal(now, want) {
+		x.Fatalf("step %d: got %.500v\nwant %.500v", x.step, now, want)
+	}
+	return now
+}
+
 // runProgram compares codes exactly, except that with lenient a call with two
 // paths may report either one's error: a tree resolves both before it acts.
 func runProgram(t *testing.T, m *vfs.FS, lenient bool, program []byte) {
@@ -71,137 +206,33 @@ func runProgram(t *testing.T, m *vfs.FS, lenient bool, program []byte) {
 		}
 		return m
 	}
-	ref, fsys := newModel(), view(m)
-	var open []openPair
+	x := &machine{T: t, m: m, fsys: view(m), ref: newModel(), program: program, lenient: lenient}
 	atMark := map[string]string{}
-	next := func() int {
-		if len(program) == 0 {
-			return 0
+	for ; len(x.program) > 0; x.step++ {
+		op := x.next() % 16
+		if op != 15 || x.next()%4 != 0 {
+			x.do(op)
+			continue
 		}
-		b := program[0]
-		program = program[1:]
-		return int(b)
+		// Go on with a clone; the old one must not change.
+		x.closeAll()
+		old, frozen := x.m, memorySnapshot(t, x.m)
+		x.m = old.Clone()
+		x.fsys = view(x.m)
+		x.m.Mark()
+		atMark = frozen
+		defer func() {
+			if !maps.Equal(memorySnapshot(t, old), frozen) {
+				t.Errorf("the original changed with its clone")
+			}
+		}()
 	}
-	names := []string{"a", "b", "c", "d"}
-	path := func() string {
-		p := names[next()%4]
-		for next()%3 == 0 && len(p) < 20 {
-			p += "/" + names[next()%4]
-		}
-		return p
-	}
-	targets := []string{"a", "b/c", "../a", "/d", "c", "../../b", "/a/b", "."}
-	for step := 0; len(program) > 0; step++ {
-		op := next() % 16
-		var got, want sys.Errno
-		what := ""
-		switch op {
-		case 0, 1:
-			p := path()
-			what = "mkdir " + p
-			got, want = fsys.Mkdir(p, 0o755), ref.create(p, 1<<31, "")
-		case 2, 3, 4:
-			p, excl := path(), next()%4 == 0
-			what = fmt.Sprint("open ", p, excl)
-			flag := sys.O_RDWR | sys.O_CREAT
-			if excl {
-				flag |= sys.O_EXCL
-			}
-			var pair openPair
-			pair.f, got = fsys.OpenFile(p, flag, 0o644)
-			pair.n, want = ref.open(p, true, excl)
-			if got == 0 && want == 0 {
-				open = append(open, pair)
-			}
-		case 5, 6:
-			if len(open) == 0 {
-				continue
-			}
-			o := open[next()%len(open)]
-			data, off := bytes.Repeat([]byte{byte(step + 1)}, next()*next()), next()*next()*5
-			what = fmt.Sprint("write ", len(data), " at ", off)
-			_, got = o.f.Pwrite(data, int64(off))
-			o.n.write(data, off)
-		case 7:
-			if len(open) == 0 {
-				continue
-			}
-			o, size := open[next()%len(open)], next()*next()*3
-			what = fmt.Sprint("truncate ", size)
-			got = o.f.Truncate(int64(size))
-			o.n.truncate(size)
-		case 8:
-			if len(open) == 0 {
-				continue
-			}
-			i := next() % len(open)
-			compareOpen(t, open[i])
-			open[i].f.Close()
-			open = slices.Delete(open, i, i+1)
-		case 9:
-			p := path()
-			what = "unlink " + p
-			got, want = fsys.Unlink(p), ref.remove(p, false)
-		case 10:
-			p := path()
-			what = "rmdir " + p
-			got, want = fsys.Rmdir(p), ref.remove(p, true)
-		case 11, 12:
-			a, b := path(), path()
-			what = "rename " + a + " " + b
-			got, want = fsys.Rename(a, b), ref.rename(a, b)
-		case 13:
-			a, b := path(), path()
-			what = "link " + a + " " + b
-			got, want = fsys.Link(a, b), ref.link(a, b)
-		case 14:
-			target, p := targets[next()%len(targets)], path()
-			what = "symlink " + target + " " + p
-			got, want = fsys.Symlink(target, p), ref.create(p, 1<<27, target)
-		case 15:
-			if next()%4 == 0 { // go on with a clone; the old one must not change
-				for _, o := range open {
-					compareOpen(t, o)
-					o.f.Close()
-				}
-				open = nil
-				old, frozen := m, memorySnapshot(t, m)
-				m = m.Clone()
-				fsys = view(m)
-				m.Mark()
-				atMark = frozen
-				defer func() {
-					if !maps.Equal(memorySnapshot(t, old), frozen) {
-						t.Errorf("the original changed with its clone")
-					}
-				}()
-				continue
-			}
-			p := path()
-			what = "stat " + p
-			_, got = fsys.Stat(p)
-			var n *mnode
-			if _, _, n, want = ref.find(p, true); want == 0 && n == nil {
-				want = sys.ENOENT
-			}
-		}
-		twoPaths := op >= 11 && op <= 13
-		if got != want && !(lenient && twoPaths && got != 0 && want != 0) {
-			t.Fatalf("step %d: %s: got %v, want %v", step, what, got, want)
-		}
-	}
-	for _, o := range open {
-		compareOpen(t, o)
-		o.f.Close()
-	}
-	now := memorySnapshot(t, m)
-	if want := ref.snapshot(); !maps.Equal(now, want) {
-		t.Fatalf("got %.500v\nwant %.500v", now, want)
-	}
-	if err := m.CheckInvariants(0, 0); err != nil {
+	x.closeAll()
+	now := x.compare()
+	if err := x.m.CheckInvariants(0, 0); err != nil {
 		t.Fatal(err)
 	}
-	compareChanges(t, m, atMark, now)
+	compareChanges(t, x.m, atMark, now)
 }
 
 func compareOpen(t *testing.T, o openPair) {

@@ -18,17 +18,17 @@ import (
 //	file       "f", permission bits, size, and for each chunk that is not all zero its index and its object's hash
 //	link       "l", target
 //	directory  "d", permission bits, number of entries, and name and hash of each, sorted by name
-//	           or when there are more than 64: "D", permission bits, number of entries, and the hashes of the buckets
+//	           or when there are more than 256: "D", permission bits, number of entries, and the hashes of the buckets
 //	bucket     "b", and name and hash of each entry whose name falls into it, sorted by name
 //	groups     "g", and for each file with several names their number and the hashes of their paths, sorted, by the
 //	           first hash
 //	path       "p", the hash of the directory's path, the name; the root's is 32 zero bytes
 //
-// The number of buckets is the smallest power of two that leaves at most 32 entries in one on average. A name falls
+// The number of buckets is the smallest power of two that leaves at most 128 entries in one on average. A name falls
 // into the one that the low bits of its 64-bit FNV-1a hash say. So one change in a big directory costs one bucket.
 const (
-	flatEntries   = 64
-	bucketEntries = 32
+	flatEntries   = 256
+	bucketEntries = 128
 )
 
 // dirSums are the parts of the hash of a big directory.
@@ -92,7 +92,7 @@ func (m *FS) unsum(n *inode) {
 	}
 }
 
-// summer makes hashes.
+// summer makes hashes. It has one buffer: what goes into a hash must be known before it begins.
 type summer struct{ buf []byte }
 
 func (s *summer) begin(kind string) { s.buf = append(s.buf[:0], kind...) }

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -75,16 +74,23 @@ func (h *handler) open(r *http.Request, o *SessionOptions) (*engine.Session, err
 	}
 	if i, err := h.e.Lookup(ctx, name); err == nil && i.Open && o.change(i) {
 		h.kept.forget(name)
-		// Options do not reach a session that is in use.
 		if i, err := h.e.Lookup(ctx, name); err == nil && i.Open {
 			return nil, &engine.Error{
-				Err: fmt.Errorf("%w: session %s is in use, and stays as it is", engine.ErrConflict, name), Phase: engine.PhaseRequest,
+				Err: &inUseError{name}, Phase: engine.PhaseRequest,
 				Hint: "wait for what runs in it, or leave out the options that would change it",
 			}
 		}
 	}
 	return h.e.Open(ctx, name, o.options())
 }
+
+// inUseError is an engine.ErrConflict: options do not reach a session that somebody uses.
+type inUseError struct{ name string }
+
+func (e *inUseError) Error() string {
+	return "session " + e.name + " is in use and cannot be changed now"
+}
+func (e *inUseError) Is(target error) bool { return target == engine.ErrConflict }
 
 // use calls f with the session that a request names, which has to exist. Nothing is answered before it is given back: the
 // next request may want to change it.

@@ -76,7 +76,7 @@ func TestRestore(t *testing.T) {
 // What a callback of Restore learns of a file that is closed by now.
 func TestRestoreDescribes(t *testing.T) {
 	fs := newMemFS()
-	g := newGuest(t, &Options{FS: fs})
+	g := newGuest(t, &Options{FS: &watchedFS{FS: fs}})
 	g.writeFile("f", "0123456789")
 	ino := fs.nodes["f"].ino
 	fd, e := g.openAt(rootFD, "f", 0, readWrite, fdAppend)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
+	wsys "github.com/tetratelabs/wazero/sys"
 )
 
 // watchedFS counts the files that are opened and closed.
@@ -18,7 +19,15 @@ type watchedFS struct {
 
 type watchedFile struct {
 	sys.File
-	w *watchedFS
+	w      *watchedFS
+	closed *bool
+}
+
+func (f watchedFile) Stat() (wsys.Stat_t, sys.Errno) {
+	if *f.closed {
+		return wsys.Stat_t{}, sys.EBADF
+	}
+	return f.File.Stat()
 }
 
 func (w *watchedFS) OpenFile(path string, flag sys.Oflag, perm fs.FileMode) (sys.File, sys.Errno) {
@@ -27,11 +36,12 @@ func (w *watchedFS) OpenFile(path string, flag sys.Oflag, perm fs.FileMode) (sys
 		return f, e
 	}
 	w.opened++
-	return watchedFile{f, w}, 0
+	return watchedFile{f, w, new(bool)}, 0
 }
 
 func (f watchedFile) Close() sys.Errno {
 	f.w.closed++
+	*f.closed = true
 	return f.File.Close()
 }
 

@@ -3,8 +3,10 @@ package wasi
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -274,9 +276,33 @@ func FuzzReopen(f *testing.F) {
 	})
 }
 
+// turningFS lists each directory in another order than the time before.
+type turningFS struct {
+	*memFS
+	times int
+}
+
+type turningFile struct {
+	sys.File
+	fs *turningFS
+}
+
+func (s *turningFS) OpenFile(path string, flag sys.Oflag, perm fs.FileMode) (sys.File, sys.Errno) {
+	f, e := s.memFS.OpenFile(path, flag, perm)
+	return turningFile{f, s}, e
+}
+
+func (f turningFile) Readdir(n int) ([]sys.Dirent, sys.Errno) {
+	list, e := f.File.Readdir(n)
+	if f.fs.times++; f.fs.times%2 == 0 {
+		slices.Reverse(list)
+	}
+	return list, e
+}
+
 // A guest goes on with a listing that it began before a restart.
 func TestReopenListing(t *testing.T) {
-	fs := newMemFS()
+	fs := &turningFS{memFS: newMemFS()}
 	g := newGuest(t, &Options{FS: fs})
 	fs.make("dir", true)
 	var all []string
