@@ -5,11 +5,22 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/mayfly-run/mayfly/engine/store"
 )
 
 // checkStore looks through a store that nobody has open.
 func checkStore(t testing.TB, dir string) {
 	t.Helper()
+	r, err := store.Check(t.Context(), dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.OK {
+		for _, f := range r.Findings {
+			t.Errorf("%v", f)
+		}
+	}
 }
 
 // readLines calls f for each line and returns all of them.

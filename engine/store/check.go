@@ -129,7 +129,7 @@ func (c *checker) files(ctx context.Context, data string) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		b, err := os.ReadFile(filepath.Join(data, name))
+		b, err := readSparse(filepath.Join(data, name))
 		if err != nil {
 			return err
 		}

@@ -138,7 +138,7 @@ func inBadger(path string) string { return filepath.Join(badgerDir, filepath.Bas
 func (f *files) checkLogs(left *Holder, log *slog.Logger) error {
 	for _, name := range f.logs {
 		path := filepath.Join(f.dir, name)
-		b, err := os.ReadFile(path)
+		b, err := readSparse(path)
 		if err != nil {
 			return err
 		}
@@ -189,7 +189,7 @@ func (f *files) checkValues(log *slog.Logger) error {
 
 func readHead(path string, all bool) ([]byte, error) {
 	if all {
-		return os.ReadFile(path)
+		return readSparse(path)
 	}
 	f, err := os.Open(path)
 	if err != nil {

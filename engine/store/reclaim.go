@@ -68,7 +68,7 @@ func (s *Store) intactValues(dir string) error {
 		if err != nil {
 			return err
 		}
-		b, err := os.ReadFile(path)
+		b, err := readSparse(path)
 		if err != nil {
 			return err
 		}

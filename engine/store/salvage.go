@@ -110,7 +110,7 @@ func (c *checker) gather(ctx context.Context, data string) (map[string]found, *v
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		return os.ReadFile(filepath.Join(data, name))
+		return readSparse(filepath.Join(data, name))
 	}
 	// Tables that the manifest does not name were replaced by others.
 	tables := f.tables
@@ -163,7 +163,7 @@ type valueFiles struct {
 
 func (v *valueFiles) get(key string, at place) ([]byte, bool) {
 	if v.b == nil || v.fid != at.fid {
-		b, err := os.ReadFile(filepath.Join(v.dir, fmt.Sprintf("%06d.vlog", at.fid)))
+		b, err := readSparse(filepath.Join(v.dir, fmt.Sprintf("%06d.vlog", at.fid)))
 		if err != nil {
 			return nil, false
 		}

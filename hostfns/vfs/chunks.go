@@ -171,7 +171,7 @@ func (m *FS) writable(n *inode, index int64, start, end int) (*chunk, sys.Errno)
 	fresh := &chunk{generation: m.generation, size: int32(length)}
 	if found {
 		var old []byte
-		if start > 0 || end < stored { // else all of it is about to be overwritten
+		if start > 0 || end < stored && index*chunkSize+int64(end) < n.size { // else all of it is about to be overwritten
 			var errno sys.Errno
 			if old, errno = m.load(n, n.chunks[pos]); errno != 0 {
 				return nil, errno

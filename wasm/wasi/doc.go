@@ -18,6 +18,13 @@
 // flag; a read of standard input fails with EINTR. No lock is held and no view of guest memory is kept while they wait, so
 // other calls may run on the same instance meanwhile; see [Options.Block].
 //
+// # Restarts
+//
+// A guest's memory may be saved and go on in another process. What it knows of files are its descriptors, and of a
+// directory that it lists the cookie of fd_readdir; [Process.Files] and [Process.Reopen] bring both along. A file that is no
+// longer there fails with ESTALE. Listings are sorted by name, so that a cookie means the same in another process and a
+// program that runs again meets the same order.
+//
 // # Deviations from POSIX and WASI
 //
 // Paths are resolved lexically: "a/../b" is "b" even if "a" does not exist or is a symbolic link. An absolute path, and
