@@ -11,8 +11,11 @@ import (
 // maxInline is the size up to which a Blob is part of its record: records stay small enough to list thousands of them.
 const maxInline = 2 << 10
 
+// maxList is the same for lists that a record has as such.
+const maxList = 8 << 10
+
 // maxBlob bounds what is read for one Blob: code, output and input have lower limits of their own.
-const maxBlob = 64 << 20
+const maxBlob = 512 << 20
 
 // Blob is a piece of data that belongs to a record: in the record itself when it is small, else in objects.
 type Blob struct {
@@ -28,6 +31,8 @@ type Blob struct {
 func newBlob(b *cas.Batch, data []byte) (Blob, error) {
 	blob := Blob{Size: len(data)}
 	switch {
+	case len(data) > maxBlob:
+		return blob, fmt.Errorf("%d bytes of one kind, at most %d can be stored", len(data), maxBlob)
 	case len(data) > maxInline:
 		top := cas.Object{}
 		for len(data) > cas.MaxData {

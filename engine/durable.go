@@ -30,7 +30,8 @@ type SessionOptions struct {
 }
 
 // SnapshotPolicy says when snapshots of the interpreter's memory are stored. A step without one is had again by running
-// what came after the last one, from the journal.
+// what came after the last one, from the journal. Steps that cannot be repeated exactly, for example as they had threads or
+// were interrupted, always have one.
 type SnapshotPolicy struct {
 	// Every is the number of steps from one snapshot to the next. Default 1; negative: none but those that Session.Snapshot
 	// takes.

@@ -92,10 +92,15 @@ func (s *Session) input(x *Execution, b *cas.Batch) (*Input, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Input{
-		Code: code, Filename: x.Filename, Args: x.Args, Env: x.Env, Stdin: x.Stdin != nil, NoResult: x.NoResult,
-		Timeout: x.Timeout, MaxTicks: x.MaxTicks, Reseed: s.kept.last.State.Reseed,
-	}, nil
+	reseed := s.kept.last.State.Reseed
+	if box, ok := s.box.(*wasmSandbox); ok {
+		reseed = box.reseed
+	}
+	in := &Input{
+		Code: code, Stdin: x.Stdin != nil, NoResult: x.NoResult, Timeout: x.Timeout, MaxTicks: x.MaxTicks,
+		Reseed: reseed,
+	}
+	return in, in.setCall(call{x.Filename, x.Args, x.Env}, b)
 }
 
 // unsteady notes on the tape why the execution may go another way when it is repeated.
@@ -122,7 +127,7 @@ func (s *Session) store(ctx context.Context, rec *Record, box keeper, b *cas.Bat
 	}
 	rec.Tape = &t
 	if r.ResultRef != "" && s.value != nil {
-		if len(s.value) <= maxBlob {
+		if len(s.value) <= maxBlob { // values are bounded by what a guest may answer
 			v, err := newBlob(b, s.value)
 			if err != nil {
 				return err
@@ -140,7 +145,9 @@ func (s *Session) store(ctx context.Context, rec *Record, box keeper, b *cas.Bat
 		return err
 	}
 	rec.Outcome = &outcome
-	st, err := box.Save(b, s.kept.head.Snapshots.due(rec.Step))
+	// What cannot be repeated exactly has to be stored, whatever the policy.
+	snapshot := s.kept.head.Snapshots.due(rec.Step) || len(recording.Incomplete) > 0
+	st, err := box.Save(b, snapshot)
 	if err != nil {
 		return err
 	}

@@ -70,10 +70,12 @@ type Input struct {
 	Filename string            `json:"filename,omitempty"`
 	Args     []string          `json:"args,omitempty"`
 	Env      map[string]string `json:"env,omitzero"`
-	Stdin    bool              `json:"stdin,omitempty"`
-	NoResult bool              `json:"no_result,omitempty"`
-	Timeout  time.Duration     `json:"timeout_ns,omitempty"`
-	MaxTicks uint64            `json:"max_ticks,omitempty"`
+	// Large holds Filename, Args and Env as JSON when they are too large for the record; these are empty then.
+	Large    *Blob         `json:"large,omitempty"`
+	Stdin    bool          `json:"stdin,omitempty"`
+	NoResult bool          `json:"no_result,omitempty"`
+	Timeout  time.Duration `json:"timeout_ns,omitempty"`
+	MaxTicks uint64        `json:"max_ticks,omitempty"`
 	// Reseed tells that the program got random numbers of its own before it ran.
 	Reseed bool `json:"reseed,omitempty"`
 }
@@ -94,6 +96,8 @@ type State struct {
 	Reseed bool `json:"reseed,omitempty"`
 	// Open are the files that the program has open.
 	Open []wasi.OpenFile `json:"open,omitempty"`
+	// OpenList has them as JSON when they are too many for the record.
+	OpenList *Blob `json:"open_list,omitempty"`
 	// Monotonic is where the program's monotonic clock was.
 	Monotonic time.Duration `json:"monotonic_ns,omitempty"`
 }
@@ -108,7 +112,72 @@ func (s *State) holds() (h []cas.Hash) {
 			h = append(h, f)
 		}
 	}
-	return h
+	return append(h, s.OpenList.holds()...)
+}
+
+// setOpen notes the open files.
+func (s *State) setOpen(open []wasi.OpenFile, b *cas.Batch) error {
+	list, err := json.Marshal(open)
+	if err != nil {
+		return err
+	}
+	if len(list) <= maxList {
+		s.Open = open
+		return nil
+	}
+	blob, err := newBlob(b, list)
+	s.OpenList = &blob
+	return err
+}
+
+// openFiles returns them.
+func (s *State) openFiles(r cas.Reader) ([]wasi.OpenFile, error) {
+	if s.OpenList == nil {
+		return s.Open, nil
+	}
+	b, err := s.OpenList.read(r)
+	if err != nil {
+		return nil, err
+	}
+	var open []wasi.OpenFile
+	if err := json.Unmarshal(b, &open); err != nil {
+		return nil, fmt.Errorf("%w: open files: %v", ErrStoreDamaged, err)
+	}
+	return open, nil
+}
+
+// call is the part of an Input that may be large.
+type call struct {
+	Filename string            `json:"filename"`
+	Args     []string          `json:"args"`
+	Env      map[string]string `json:"env,omitzero"`
+}
+
+// setCall notes what the program was called with.
+func (in *Input) setCall(c call, b *cas.Batch) error {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	if len(data) <= maxList {
+		in.Filename, in.Args, in.Env = c.Filename, c.Args, c.Env
+		return nil
+	}
+	blob, err := newBlob(b, data)
+	in.Large = &blob
+	return err
+}
+
+// call returns it.
+func (in *Input) call(r cas.Reader) (c call, err error) {
+	if in.Large == nil {
+		return call{in.Filename, in.Args, in.Env}, nil
+	}
+	data, err := in.Large.read(r)
+	if err == nil {
+		err = json.Unmarshal(data, &c)
+	}
+	return c, err
 }
 
 // Hash returns the hash of the record as it is stored, which is what the next record has as Previous.
@@ -153,6 +222,7 @@ func (r *Record) holds() []cas.Hash {
 	}
 	if r.Input != nil {
 		all = append(all, r.Input.Code.holds()...)
+		all = append(all, r.Input.Large.holds()...)
 	}
 	seen := map[cas.Hash]bool{}
 	var out []cas.Hash

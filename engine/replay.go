@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/mayfly-run/mayfly/engine/internal/tape"
 	"github.com/mayfly-run/mayfly/hostfns/cas"
@@ -24,6 +25,10 @@ type Divergence struct {
 }
 
 func (d *Divergence) String() string {
+	switch d.Field {
+	case tape.KindCalls, tape.KindStdin, tape.KindClock:
+		return d.Field + ": " + d.Got
+	}
 	return fmt.Sprintf("%s: the journal has %q, now it was %q", d.Field, d.Want, d.Got)
 }
 
@@ -34,6 +39,8 @@ type rerunResult struct {
 	divergence *Divergence
 	// skipped says why the step cannot be expected to go the same way, empty when it can.
 	skipped string
+	// undone tells that the step was not run, as it had left nothing.
+	undone bool
 }
 
 // again runs a recorded step in a sandbox that is in the state before it. The program gets the random numbers, clocks and
@@ -55,12 +62,20 @@ func (j *Journal) again(ctx context.Context, box *wasmSandbox, rec *Record) (*re
 	if err != nil {
 		return nil, fmt.Errorf("%w: tape of step %d: %v", ErrStoreDamaged, rec.Step, err)
 	}
+	if interrupted(want) && want.Error.Restored {
+		// It was undone, so there is nothing to repeat, and it might take for ever.
+		box.reseed = true
+		return &rerunResult{result: want, tree: rec.State.Tree, skipped: "it was interrupted and undone", undone: true}, nil
+	}
 	in := rec.Input
+	call, err := in.call(j.e.opts.Store)
+	if err != nil {
+		return nil, err
+	}
 	x := &Execution{
 		Request: Request{
-			Code: string(code), Filename: in.Filename, Args: in.Args, Env: in.Env, NoResult: in.NoResult,
-			// The recorded run ended in time; a busy machine may need longer.
-			Timeout: 4*in.Timeout + j.e.opts.Timeout, MaxTicks: in.MaxTicks,
+			Code: string(code), Filename: call.Filename, Args: call.Args, Env: call.Env, NoResult: in.NoResult,
+			Timeout: j.replayTime(want), MaxTicks: in.MaxTicks,
 		},
 		Grace: j.e.opts.Grace, Step: rec.Step, Output: newOutput(outputLimit(want, j.e.opts.MaxOutput), nil),
 	}
@@ -99,17 +114,48 @@ func (j *Journal) again(ctx context.Context, box *wasmSandbox, rec *Record) (*re
 		r.skipped = "it cannot be repeated exactly: " + strings.Join(recording.Incomplete, ", ")
 	}
 	r.divergence = compare(want, got, rec.State.Tree, st.Tree)
-	if r.divergence == nil && asked != nil {
+	switch {
+	case asked == nil:
+	case asked.Kind == tape.KindCalls, asked.Kind == tape.KindStdin:
+		// What follows from it is of less interest.
+		r.divergence = &Divergence{Field: asked.Kind, Got: asked.Detail}
+	case asked.Kind == tape.KindUnverified:
+		if r.skipped == "" {
+			r.skipped = "it could not be repeated exactly: " + asked.Detail
+		}
+	case r.divergence == nil:
 		r.divergence = &Divergence{Field: asked.Kind, Got: asked.Detail}
 	}
 	if r.divergence != nil {
 		r.divergence.Step = rec.Step
 		if r.skipped != "" {
-			r.skipped += fmt.Sprintf("; this time %s", r.divergence.Field+" differs")
+			r.skipped += "; this time " + r.divergence.String()
 			r.divergence = nil
 		}
 	}
 	return r, nil
+}
+
+// interrupted tells whether an execution was ended from outside.
+func interrupted(r *Result) bool {
+	return r.Error != nil && (r.Status == StatusTimeout || r.Status == StatusCancelled)
+}
+
+// maxReplayTime bounds the time that a step may take when it is run again, whatever the journal says.
+const maxReplayTime = time.Hour
+
+// replayTime is the time limit for running a step again. A busy machine may need longer than was recorded, but what was
+// interrupted would go on without end.
+func (j *Journal) replayTime(want *Result) time.Duration {
+	took := time.Duration(min(max(want.Usage.WallMS, 1), float64(maxReplayTime.Milliseconds())) * float64(time.Millisecond))
+	if interrupted(want) {
+		return took
+	}
+	limit := j.e.opts.Timeout
+	if limit <= 0 {
+		limit = DefaultTimeout
+	}
+	return 4*took + limit
 }
 
 // told returns a result as it looks when it was stored and read again.

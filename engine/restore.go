@@ -10,7 +10,7 @@ import (
 	"github.com/mayfly-run/mayfly/wasm"
 )
 
-// maxReplay bounds the executions that are run again to make one state.
+// maxReplay bounds the records that are gone through to make one state.
 const maxReplay = 10_000
 
 // isDamage tells whether an object is missing or not what it was, so that what needs it has to be had in another way.
@@ -66,12 +66,12 @@ func (j *Journal) rebuild(ctx context.Context, x *restored, rec *Record, spec Sp
 		return err
 	}
 	var path []*Record // what is to be run, the last first
-	for from, at := j, rec; ; {
+	for from, at, seen := j, rec, 1; ; seen++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if o := at.Origin; o != nil {
-			if from, at, err = from.origin(ctx, o); err != nil {
+		if at.Kind == RecordRewind || at.Kind == RecordFork {
+			if from, at, err = from.origin(ctx, at); err != nil {
 				return err
 			}
 		} else if at.Kind == RecordCreate {
@@ -92,7 +92,7 @@ func (j *Journal) rebuild(ctx context.Context, x *restored, rec *Record, spec Sp
 			}
 			x.note("the snapshot of step %d cannot be used either (%v)", at.Step, err)
 		}
-		if at.Kind == RecordCreate || len(path) > maxReplay {
+		if at.Kind == RecordCreate || seen > maxReplay {
 			return &Error{
 				Err:   fmt.Errorf("%w: the state of step %d of session %s cannot be had: no snapshot fits, and it cannot be run again", ErrNoStep, rec.Step, j.head.ID),
 				Phase: PhaseStore, Hint: "an older build of mayfly may have the guest that it was stored with",
@@ -108,27 +108,39 @@ func (j *Journal) rebuild(ctx context.Context, x *restored, rec *Record, spec Sp
 }
 
 // origin returns the record that a fork or rewind began with.
-func (j *Journal) origin(ctx context.Context, o *StepRef) (*Journal, *Record, error) {
-	if o.Session != j.head.ID {
-		other, err := j.e.Journal(ctx, o.Session)
-		if err != nil {
-			return nil, nil, fmt.Errorf("the session %s, which this one was forked from, is needed: %w", o.Session, err)
+func (j *Journal) origin(ctx context.Context, of *Record) (*Journal, *Record, error) {
+	o := of.Origin
+	if of.Kind == RecordRewind { // whatever the session was called then
+		if o.Step >= of.Step {
+			return nil, nil, fmt.Errorf("%w: step %d goes back to step %d", ErrStoreDamaged, of.Step, o.Step)
 		}
-		j = other
+		r, err := j.record(ctx, o.Step)
+		return j, r, err
 	}
-	r, err := j.record(ctx, o.Step)
-	return j, r, err
+	other, err := j.e.Journal(ctx, o.Session)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the session %s, which this one was forked from, is needed: %w", o.Session, err)
+	}
+	r, err := other.record(ctx, o.Step)
+	if err == nil && r.Hash() != of.Previous {
+		// An import may name any session, but not tell what is in it.
+		err = fmt.Errorf("%w: session %s is not the one that this one was forked from", ErrNoStep, o.Session)
+	}
+	return other, r, err
 }
 
 // rerun brings the sandbox from the state before a record to the one after it.
 func (j *Journal) rerun(ctx context.Context, x *restored, rec *Record, spec Spec) error {
 	switch rec.Kind {
 	case RecordExec:
-		x.ran++
 		again, err := j.again(ctx, x.box, rec)
 		if err != nil {
 			return err
 		}
+		if again.undone {
+			return nil
+		}
+		x.ran++
 		if again.divergence != nil {
 			x.note("step %d went another way: %v", rec.Step, again.divergence)
 		} else if again.skipped != "" {

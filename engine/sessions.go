@@ -25,11 +25,16 @@ func (e *Engine) Open(ctx context.Context, name string, o *SessionOptions) (*Ses
 	e.opening.Lock()
 	defer e.opening.Unlock()
 	if s := e.take(name); s != nil {
-		if o.New {
-			s.Close()
-			return nil, &Error{Err: fmt.Errorf("%w: %s", ErrSessionExists, name), Phase: PhaseRequest}
+		var err error
+		switch tenant := s.Info().Tenant; {
+		case o.Tenant != "" && o.Tenant != tenant:
+			err = ErrNoSession
+		case o.New:
+			err = ErrSessionExists
+		default:
+			return s, nil
 		}
-		return s, nil
+		return nil, errors.Join(&Error{Err: fmt.Errorf("%w: %s", err, name), Phase: PhaseRequest}, s.Close())
 	}
 	head, err := e.readHead(ctx, name)
 	switch {
@@ -111,6 +116,9 @@ func (e *Engine) change(h *sessionHead, o *SessionOptions) error {
 		return err
 	}
 	h.Sandbox = sb
+	if err := checkLabels(o.Labels); err != nil {
+		return err
+	}
 	if o.Labels != nil {
 		h.Labels = maps.Clone(o.Labels)
 	}
@@ -119,6 +127,20 @@ func (e *Engine) change(h *sessionHead, o *SessionOptions) error {
 	h.IdleTTL, h.MaxAge = max(h.IdleTTL, 0), max(h.MaxAge, 0)
 	if o.Snapshots != nil {
 		h.Snapshots = *o.Snapshots
+	}
+	return nil
+}
+
+// checkLabels bounds labels: they are read with every list of sessions.
+func checkLabels(labels map[string]string) error {
+	const most, longest = 64, 256
+	if len(labels) > most {
+		return requestError("", "%d labels, at most %d are allowed", len(labels), most)
+	}
+	for k, v := range labels {
+		if k == "" || len(k) > longest || len(v) > longest {
+			return requestError(fmt.Sprintf("names and values have at most %d bytes", longest), "label %.80q", k)
+		}
 	}
 	return nil
 }
@@ -212,12 +234,18 @@ func (e *Engine) checkTenant(ctx context.Context, tenant string) error {
 	if limit <= 0 {
 		return nil
 	}
-	have, err := e.Sessions(ctx, &SessionFilter{Tenant: tenant})
+	all, err := e.Sessions(ctx, nil)
 	if err != nil {
 		return err
 	}
-	if len(have) >= limit {
-		return &Error{Err: fmt.Errorf("%w: %d sessions, at most %d are allowed", ErrTooManySessions, len(have), limit), Phase: PhaseRequest, Hint: "remove some that are not needed any more"}
+	have := 0
+	for i := range all {
+		if all[i].Tenant == tenant {
+			have++
+		}
+	}
+	if have >= limit {
+		return &Error{Err: fmt.Errorf("%w: %d sessions, at most %d are allowed", ErrTooManySessions, have, limit), Phase: PhaseRequest, Hint: "remove some that are not needed any more"}
 	}
 	return nil
 }

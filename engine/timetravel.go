@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/mayfly-run/mayfly/hostfns/cas"
@@ -85,7 +86,7 @@ func (s *Session) resume(ctx context.Context) (Sandboxed, error) {
 	if len(r.notes) > 0 {
 		// So that it is not run again the next time.
 		rec := s.record(RecordMigrate)
-		rec.Note = fmt.Sprintf("%d steps were run again: %s", r.ran, r.notes[0])
+		rec.Note = cutNote(fmt.Sprintf("%d steps were run again: %s", r.ran, r.notes[0]))
 		if err := s.save(ctx, r.box, rec); err != nil {
 			return nil, errors.Join(err, r.box.Close(ctx))
 		}
@@ -99,6 +100,12 @@ func (s *Session) record(kind RecordKind) *Record {
 		Version: recordVersion, Session: s.kept.head.ID, Step: s.kept.head.Step + 1, Kind: kind, Time: time.Now().UTC(),
 		Previous: s.kept.head.Record,
 	}
+}
+
+// cutNote bounds a note.
+func cutNote(s string) string {
+	const longest = 1 << 10
+	return strings.ToValidUTF8(s[:min(len(s), longest)], "")
 }
 
 // save commits a record with the present state of a sandbox, memory included.
@@ -153,7 +160,7 @@ func (s *Session) Rewind(ctx context.Context, step int) (rec *Record, err error)
 func (s *Session) adopt(ctx context.Context, r *restored, to *Record, rec *Record) error {
 	if r.ran > 0 || len(r.notes) > 0 {
 		if len(r.notes) > 0 {
-			rec.Note = r.notes[0]
+			rec.Note = cutNote(r.notes[0])
 		}
 		return s.save(ctx, r.box, rec)
 	}
@@ -270,7 +277,7 @@ func (j *Journal) materialise(ctx context.Context, from, rec *Record, b *cas.Bat
 	rec.State = *st
 	rec.State.Reseed = true
 	if len(r.notes) > 0 {
-		rec.Note = r.notes[0]
+		rec.Note = cutNote(r.notes[0])
 	}
 	return nil
 }
@@ -329,7 +336,7 @@ func (s *Session) EditFiles(ctx context.Context, note string, edit func(*vfs.FS)
 			return err
 		}
 		r := s.record(RecordFiles)
-		r.Note = note
+		r.Note = cutNote(note)
 		b := &cas.Batch{}
 		st, err := box.Save(b, false)
 		if err == nil {

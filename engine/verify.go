@@ -180,6 +180,10 @@ func (j *Journal) verifyRuns(ctx context.Context, v *Verification, records []*Re
 		if err != nil {
 			return err
 		}
+		if again.undone {
+			v.Skipped = append(v.Skipped, StepNote{rec.Step, again.skipped})
+			continue
+		}
 		v.Executed++
 		if v.Divergence = again.divergence; v.Divergence != nil {
 			return nil

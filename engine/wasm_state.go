@@ -35,7 +35,10 @@ func (s *wasmSandbox) Save(b *cas.Batch, snapshot bool) (*State, error) {
 	}
 	st := &State{
 		Guest: s.guest, Image: s.im.Sum(), Files: c.Frame, Tree: c.Tree, Fresh: s.fresh, Reseed: s.reseed,
-		Open: s.process.Files(), Monotonic: s.spec.tape.Base(),
+		Monotonic: s.spec.tape.Base(),
+	}
+	if err := st.setOpen(s.process.Files(), b); err != nil {
+		return nil, err
 	}
 	s.next = nil
 	switch {
@@ -144,7 +147,11 @@ func (w *wasmExecutor) resume(ctx context.Context, spec Spec, st *State, mem *wa
 			}
 		}
 	}
-	if err := s.process.Reopen(st.Open, fs.reopen); err != nil {
+	open, err := st.openFiles(spec.store)
+	if err == nil {
+		err = s.process.Reopen(open, fs.reopen)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("open files: %w", err)
 	}
 	fs.own.DropOrphans()

@@ -18,8 +18,8 @@ func newDoctor() *cobra.Command {
 		Long: `Checks how sandboxes are forked, whether compiled guests are kept, the limits of
 the system, and runs a program. With --store, checks a store of durable sessions
 instead: all files, objects, journals and counts. With --repair, what can be mended
-is, and what was damaged is set aside, not deleted. The exit code is 1 when something
-does not work, or is damaged and was not repaired.`,
+is, and what was damaged is set aside, not deleted.
+The exit code is 1 when something does not work, or is damaged and was not repaired.`,
 		Example: `  mayfly doctor
   mayfly doctor --json
   mayfly doctor --store ./store

@@ -35,7 +35,7 @@ type storeFlags struct {
 
 func addStoreFlags(c *cobra.Command, f *storeFlags) {
 	f.drain = drainPatience
-	c.Flags().StringVar(&f.dir, "store", "", "the store's `DIR`ectory; default: $MAYFLY_STORE, else the user's data directory")
+	c.Flags().StringVar(&f.dir, "store", "", "use the store in `DIR`; default: $MAYFLY_STORE, else the user's data directory")
 	c.Flags().StringVar(&f.durability, "durability", "sync", "when a step is done: `MODE` sync is on the disk, async about a second earlier, none whenever the system writes it")
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/mayfly-run/mayfly/engine"
@@ -30,6 +31,8 @@ func Check(ctx context.Context, dir string, o *CheckOptions) (*Report, error) {
 type checker struct {
 	o *CheckOptions
 	r *Report
+	// badFiles tells that a file is damaged, badIndex that it is one of those that say which values there are.
+	badFiles, badIndex bool
 }
 
 func (c *checker) options() Options {
@@ -72,6 +75,12 @@ func (c *checker) run(ctx context.Context) error {
 	data := filepath.Join(dir, badgerDir)
 	if err := c.files(ctx, data); err != nil {
 		return err
+	}
+	if c.o.Repair && c.badFiles {
+		if err := c.salvage(ctx, data, &opt); err != nil {
+			return fmt.Errorf("salvage: %w", err)
+		}
+		lock.left = nil
 	}
 	s, err := c.open(ctx, lock, &opt)
 	if err != nil || s == nil {
@@ -134,6 +143,8 @@ func (c *checker) files(ctx context.Context, data string) error {
 			return err
 		}
 		if text := look(b); text != "" {
+			c.badFiles = true
+			c.badIndex = c.badIndex || !strings.HasSuffix(name, ".vlog")
 			c.r.add(Finding{Level: Error, File: filepath.Join(badgerDir, name), Text: text})
 		}
 		if done++; c.o.Progress != nil {
@@ -179,22 +190,16 @@ func (c *checker) files(ctx context.Context, data string) error {
 func (c *checker) open(ctx context.Context, lock *dirLock, opt *Options) (*Store, error) {
 	dir, data := c.r.Dir, filepath.Join(c.r.Dir, badgerDir)
 	s, err := openForCheck(dir, lock, opt)
-	if err == nil || !errors.Is(err, engine.ErrStoreDamaged) {
+	if err == nil || !errors.Is(err, engine.ErrStoreDamaged) || c.r.Saved != "" {
 		return s, err
 	}
 	c.r.add(Finding{Level: Error, Text: "the database cannot be opened: " + firstLine(err)})
 	if !c.o.Repair {
 		return nil, nil
 	}
-	saved, err := c.salvage(ctx, data, opt)
-	if err != nil {
+	c.badIndex = true
+	if err := c.salvage(ctx, data, opt); err != nil {
 		return nil, fmt.Errorf("salvage: %w", err)
-	}
-	c.r.Saved = saved
-	for i := range c.r.Findings {
-		if f := &c.r.Findings[i]; f.Session == "" && f.Object == "" {
-			f.Repaired = true // by the new database
-		}
 	}
 	lock.left = nil
 	return openForCheck(dir, lock, opt)

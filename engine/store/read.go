@@ -204,6 +204,10 @@ func newIterator(txn *badger.Txn, prefix []byte, values bool) *badger.Iterator {
 func value(item *badger.Item, f func([]byte) error) error {
 	var inner error
 	if err := item.Value(func(b []byte) error {
+		if len(b) == 0 && item.ValueSize() > 0 { // how Badger says that it cannot read it
+			inner = damaged("a value cannot be read")
+			return nil
+		}
 		inner = f(b)
 		return nil
 	}); err != nil {

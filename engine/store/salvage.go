@@ -29,30 +29,31 @@ type place struct {
 }
 
 // salvage makes a new database of what can be read of one that Badger does not open. It reads the files itself. The old
-// database stays beside the new one; saved is where.
-func (c *checker) salvage(ctx context.Context, data string, opt *Options) (saved string, err error) {
+// database stays beside the new one, and all that was found so far is mended by that.
+func (c *checker) salvage(ctx context.Context, data string, opt *Options) error {
 	rows, values, err := c.gather(ctx, data)
 	if err != nil {
-		return "", err
+		return err
 	}
 	fresh := data + ".new"
 	if err := os.RemoveAll(fresh); err != nil { // of a salvage that was interrupted
-		return "", err
+		return err
 	}
 	size, err := diskUse(data)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if err := (&space{c.r.Dir, opt.MinFree, opt.free}).check(size, true); err != nil {
-		return "", err
+		return err
 	}
 	if err := os.Mkdir(fresh, 0o700); err != nil {
-		return "", err
+		return err
 	}
 	kept, err := fill(ctx, fresh, rows, values, opt)
 	if err != nil {
-		return "", err
+		return err
 	}
+	saved := ""
 	for n := 1; ; n++ {
 		saved = fmt.Sprintf("%s.damaged-%d", data, n)
 		if _, err := os.Lstat(saved); errors.Is(err, fs.ErrNotExist) {
@@ -60,16 +61,22 @@ func (c *checker) salvage(ctx context.Context, data string, opt *Options) (saved
 		}
 	}
 	if err := os.Rename(data, saved); err != nil {
-		return "", err
+		return err
 	}
+	c.r.Saved = saved
 	if err := os.Rename(fresh, data); err != nil {
-		return saved, err
+		return err
 	}
 	if err := syncDir(c.r.Dir); err != nil {
-		return saved, err
+		return err
+	}
+	for i := range c.r.Findings {
+		if f := &c.r.Findings[i]; f.Session == "" && f.Object == "" {
+			f.Repaired = true
+		}
 	}
 	c.r.did("copied %d rows that can be read into a new database; the damaged one is %s", kept, saved)
-	return saved, nil
+	return nil
 }
 
 // gather reads all files.
@@ -136,7 +143,11 @@ func (c *checker) gather(ctx context.Context, data string) (map[string]found, *v
 		}
 		scanLog(b, true, true, func(_ int, e rawEntry) { see(e) })
 	}
-	// The value logs have the keys as well. This helps when the table that names a value is lost.
+	if !c.badIndex {
+		return rows, &valueFiles{dir: data}, nil
+	}
+	// The value logs have the keys as well. This helps when the table that names a value is lost, and may bring back what
+	// was deleted.
 	for _, name := range f.values {
 		b, err := read(name)
 		if err != nil {

@@ -168,14 +168,7 @@ func read(txn *badger.Txn, key []byte, f func([]byte) error) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	var inner error
-	if err := item.Value(func(b []byte) error {
-		inner = f(b)
-		return nil
-	}); err != nil {
-		return true, damaged("a value cannot be read: %v", firstLine(err))
-	}
-	return true, inner
+	return true, value(item, f)
 }
 
 func has(txn *badger.Txn, key []byte) (bool, error) {

@@ -121,7 +121,7 @@ func (x *machine) do(op int) {
 			return
 		}
 		o := x.open[x.next()%len(x.open)]
-		data, off := bytes.Repeat([]byte{byte(x.step + 1)}, x.next()*x.next()), x.next()*x.next()*5
+		data, off := bytes.Repeat([]byte{byte(x.step + 1)}, x.next()*x.next()), x.next()*x.next()*3
 		what = fmt.Sprint("write ", len(data), " at ", off)
 		_, got = o.f.Pwrite(data, int64(off))
 		o.n.write(data, off)

@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"os"
 	"path"
 	"strings"
 
@@ -28,7 +29,7 @@ func (h *hostFS) Rename(from, to string) sys.Errno {
 		switch {
 		case src.IsDir() && strings.HasPrefix(to, from+"/"):
 			return sys.EINVAL
-		case path.Clean(from) == path.Clean(to):
+		case os.SameFile(src, dst): // by another path, or another name of one file
 			return 0
 		case src.IsDir() && !dst.IsDir():
 			return sys.ENOTDIR

@@ -234,3 +234,18 @@ func TestHostSwapRace(t *testing.T) {
 	close(stop)
 	<-swapped
 }
+
+// A directory that is renamed to itself by way of a link must survive: an empty target is removed first.
+func TestHostRenameToItself(t *testing.T) {
+	fsys, closeRoot, err := vfs.OpenHost(t.TempDir(), true)
+	must(t, err)
+	defer closeRoot()
+	mustErrno(t, fsys.Mkdir("d", 0o755), 0)
+	mustErrno(t, fsys.Mkdir("d/sub", 0o755), 0)
+	if errno := fsys.Symlink("d", "l"); errno != 0 {
+		t.Skip(errno)
+	}
+	mustErrno(t, fsys.Rename("d/sub", "l/sub"), 0)
+	_, errno := fsys.Stat("d/sub")
+	mustErrno(t, errno, 0)
+}
