@@ -33,7 +33,8 @@ type RestoreTimes struct {
 func Restore(ctx context.Context, cacheDir, dir, session string) (_ *RestoreTimes, err error) {
 	t := &RestoreTimes{}
 	var st *store.Store
-	o := &engine.Options{Guests: []engine.Guest{python.New()}, CacheDir: cacheDir}
+	// As mayfly run has it: one session needs no forks prepared ahead.
+	o := &engine.Options{Guests: []engine.Guest{python.New()}, CacheDir: cacheDir, ReadySandboxes: -1}
 	closers := []func() error{}
 	closeAll := func() error {
 		var errs []error

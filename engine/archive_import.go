@@ -20,6 +20,8 @@ import (
 // ErrArchive means that what was to be imported is not a whole archive of a session.
 var ErrArchive = errors.New("not an intact archive of a session")
 
+const importHint = "import it under another name: --as NAME"
+
 // Limits of an import: the largest file in an archive, and the memory of the decompressor.
 const (
 	maxArchiveFile   = cas.MaxData + cas.MaxRefs*len(cas.Hash{}) + binary.MaxVarintLen64
@@ -44,10 +46,9 @@ func (e *Engine) Import(ctx context.Context, r io.Reader, as string) (*SessionIn
 		return nil, archiveError(err)
 	}
 	defer z.Close()
-	e.opening.Lock()
-	defer e.opening.Unlock()
 	i := &importer{e: e, as: as, put: map[cas.Hash]bool{}}
 	defer i.forget()
+	defer i.release()
 	err = i.read(ctx, tar.NewReader(z))
 	if err == nil {
 		info := i.head.info()
@@ -64,21 +65,26 @@ func archiveError(err error) error {
 	if err == nil || errors.As(err, &e) {
 		return err
 	}
-	if errors.Is(err, ErrArchive) || errors.Is(err, ErrStoreDamaged) || isDamage(err) {
-		return &Error{Err: fmt.Errorf("%w: %w", ErrArchive, err), Phase: PhaseRequest, Hint: "export the session again"}
+	if !errors.Is(err, ErrArchive) && (errors.Is(err, ErrStoreDamaged) || isDamage(err)) {
+		err = fmt.Errorf("%w: %w", ErrArchive, err)
+	}
+	if errors.Is(err, ErrArchive) {
+		return &Error{Err: err, Phase: PhaseRequest, Hint: "export the session again"}
 	}
 	return storeError(err)
 }
 
 type importer struct {
-	e       *Engine
-	as      string
-	head    *sessionHead // what the session becomes
-	final   *sessionHead // what it was
-	made    bool
-	last    cas.Hash
-	records int
-	put     map[cas.Hash]bool
+	e     *Engine
+	as    string
+	head  *sessionHead // what the session becomes
+	final *sessionHead // what it was
+	made  bool
+	// reserved tells that the name is in Engine.imports.
+	reserved bool
+	last     cas.Hash
+	records  int
+	put      map[cas.Hash]bool
 }
 
 func (i *importer) forget() {
@@ -127,7 +133,7 @@ func (i *importer) entry(ctx context.Context, name string, b []byte) (bool, erro
 		if name != archiveHead {
 			return false, fmt.Errorf("%w: it does not begin with %s", ErrArchive, archiveHead)
 		}
-		return false, i.begin(b)
+		return false, i.begin(ctx, b)
 	}
 	switch {
 	case strings.HasPrefix(name, archiveObjects):
@@ -142,6 +148,10 @@ func (i *importer) entry(ctx context.Context, name string, b []byte) (bool, erro
 		if i.put[want] {
 			return false, nil
 		}
+		// What somebody else has in this store is not to be had by naming it.
+		if err := i.haveAll(o.Refs); err != nil {
+			return false, err
+		}
 		if _, err := i.e.opts.Store.Put(o); err != nil {
 			return false, err
 		}
@@ -154,16 +164,16 @@ func (i *importer) entry(ctx context.Context, name string, b []byte) (bool, erro
 		if err := json.Unmarshal(b, &end); err != nil {
 			return false, fmt.Errorf("%w: %w", ErrArchive, err)
 		}
-		if end.Records != i.records || end.Last != i.last || i.records == 0 || i.last != i.final.Record {
+		if end.Records != i.records || end.Last != i.last || i.records == 0 || i.last != i.final.Record || i.head.Step != i.final.Step {
 			return false, fmt.Errorf("%w: records are missing", ErrArchive)
 		}
-		return true, nil
+		return true, i.finish(ctx)
 	}
 	return false, fmt.Errorf("%w: unknown file %.100q", ErrArchive, name)
 }
 
 // begin takes over what the session was.
-func (i *importer) begin(b []byte) error {
+func (i *importer) begin(ctx context.Context, b []byte) error {
 	var a archiveHeader
 	if err := json.Unmarshal(b, &a); err != nil {
 		return fmt.Errorf("%w: %w", ErrArchive, err)
@@ -175,7 +185,13 @@ func (i *importer) begin(b []byte) error {
 	if err != nil {
 		return err
 	}
+	if err := checkLabels(old.Labels); err != nil {
+		return fmt.Errorf("%w: %w", ErrArchive, errors.Unwrap(err))
+	}
 	h := *old
+	if p := h.Parent; p != nil && (CheckSessionName(p.Session) != nil || p.Step < 0) {
+		h.Parent = nil
+	}
 	if i.as != "" {
 		h.ID = i.as
 	}
@@ -191,7 +207,21 @@ func (i *importer) begin(b []byte) error {
 	if h.MaxAge > 0 {
 		h.Created = h.Active
 	}
+	h.Importing = true
 	i.head, i.final = &h, old
+	if err := i.e.checkTenant(ctx, h.Tenant); err != nil {
+		return err
+	}
+	return i.reserve(ctx)
+}
+
+// haveAll refuses hashes of objects that the archive did not bring.
+func (i *importer) haveAll(hashes []cas.Hash) error {
+	for _, h := range hashes {
+		if !i.put[h] {
+			return fmt.Errorf("%w: object %v is missing", ErrArchive, h)
+		}
+	}
 	return nil
 }
 
@@ -214,18 +244,21 @@ func (i *importer) record(ctx context.Context, b []byte) error {
 	if err != nil {
 		return err
 	}
-	// A state that was left out of the archive cannot be held.
+	// The state of a step before the last may have been left out of the archive. Then it cannot be held.
 	var holds []cas.Hash
 	for _, hash := range r.holds() {
-		if i.put[hash] || hash != r.State.Files && hash != r.State.Memory {
+		if i.put[hash] || r.Step == i.final.Step || hash != r.State.Files && hash != r.State.Memory {
 			holds = append(holds, hash)
 		}
+	}
+	if err := i.haveAll(holds); err != nil {
+		return err
 	}
 	err = i.e.opts.Store.Commit(ctx, &Commit{
 		Session: h.ID, Create: i.records == 0, Step: r.Step, Head: head, Record: b, Objects: &cas.Batch{}, Holds: holds,
 	})
 	if errors.Is(err, ErrSessionExists) {
-		return &Error{Err: fmt.Errorf("%w: %s", ErrSessionExists, h.ID), Phase: PhaseRequest, Hint: "import it under another name: --as NAME"}
+		return &Error{Err: fmt.Errorf("%w: %s", ErrSessionExists, h.ID), Phase: PhaseRequest, Hint: importHint}
 	}
 	if err != nil {
 		return err

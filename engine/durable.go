@@ -83,6 +83,8 @@ type sessionHead struct {
 	IdleTTL   time.Duration     `json:"idle_ttl_ns,omitempty"`
 	MaxAge    time.Duration     `json:"max_age_ns,omitempty"`
 	Snapshots SnapshotPolicy    `json:"snapshots"`
+	// Importing tells that an import has not come to its end: there is no such session yet.
+	Importing bool `json:"importing,omitempty"`
 }
 
 const headVersion = 1

@@ -22,6 +22,7 @@ type Engine struct {
 	mu       sync.Mutex
 	sessions map[*Session]struct{}
 	durable  map[string]*Session
+	imports  map[string]bool // names under which sessions are being imported
 	closed   bool
 	running  sync.WaitGroup
 
@@ -43,7 +44,7 @@ func New(ctx context.Context, o *Options) (*Engine, error) {
 	}
 	e := &Engine{
 		opts: opts, exec: w, wasm: w, queue: newQueue(opts.MaxInFlight, opts.MaxQueue),
-		sessions: map[*Session]struct{}{}, durable: map[string]*Session{},
+		sessions: map[*Session]struct{}{}, durable: map[string]*Session{}, imports: map[string]bool{},
 	}
 	e.reaper.start(e)
 	return e, nil

@@ -143,6 +143,9 @@ func (e *Engine) readHead(ctx context.Context, session string) (*sessionHead, er
 		return nil, storeError(err)
 	}
 	h, err := parseHead(b)
+	if err == nil && h.Importing {
+		return nil, &Error{Err: fmt.Errorf("%w: %s is being imported", ErrNoSession, session), Phase: PhaseRequest, Hint: "wait for the end of the import"}
+	}
 	return h, storeError(err)
 }
 

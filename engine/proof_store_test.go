@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"strings"
 	"testing"
@@ -33,3 +34,5 @@ func readLines(r io.Reader, f func(line string)) (lines []string) {
 	}
 	return lines
 }
+
+func readerOf(b []byte) io.Reader { return bytes.NewReader(b) }

@@ -23,6 +23,9 @@ func (r *reaper) start(e *Engine) {
 	r.done = make(chan struct{})
 	go func() {
 		defer close(r.done)
+		if err := e.dropImports(ctx); err != nil && ctx.Err() == nil {
+			e.opts.Logger.Warn("remove sessions that were not imported to the end", "error", err)
+		}
 		t := time.NewTicker(reapEvery)
 		defer t.Stop()
 		for {

@@ -52,7 +52,7 @@ func (j *Journal) restore(ctx context.Context, rec *Record, spec Spec) (*restore
 			return nil, j.stateError(rec, err)
 		}
 	}
-	return x, j.rebuild(ctx, x, rec, spec)
+	return x, storeError(j.rebuild(ctx, x, rec, spec))
 }
 
 func (x *restored) note(format string, args ...any) {
@@ -122,7 +122,7 @@ func (j *Journal) origin(ctx context.Context, of *Record) (*Journal, *Record, er
 		return nil, nil, fmt.Errorf("the session %s, which this one was forked from, is needed: %w", o.Session, err)
 	}
 	r, err := other.record(ctx, o.Step)
-	if err == nil && r.Hash() != of.Previous {
+	if err == nil && (r.Hash() != of.Previous || other.head.Tenant != j.head.Tenant) {
 		// An import may name any session, but not tell what is in it.
 		err = fmt.Errorf("%w: session %s is not the one that this one was forked from", ErrNoStep, o.Session)
 	}

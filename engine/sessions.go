@@ -274,7 +274,7 @@ func (e *Engine) Sessions(ctx context.Context, f *SessionFilter) ([]SessionInfo,
 		if err != nil {
 			return nil, storeError(err)
 		}
-		if f.Tenant != "" && f.Tenant != h.Tenant || !hasLabels(h.Labels, f.Labels) {
+		if h.Importing || f.Tenant != "" && f.Tenant != h.Tenant || !hasLabels(h.Labels, f.Labels) {
 			continue
 		}
 		infos = append(infos, e.live(h.info()))

@@ -199,7 +199,7 @@ func (e *Engine) Fork(ctx context.Context, session string, step int, as string) 
 	}
 	rec.State.Reseed = true
 	b := &cas.Batch{}
-	if !from.State.stored() {
+	if !from.State.stored() || !j.has(&from.State) {
 		if err := j.materialise(ctx, from, rec, b); err != nil {
 			return nil, err
 		}
@@ -256,6 +256,16 @@ func (e *Engine) forkLive(ctx context.Context, session string, fork *Session) {
 	copied.base = box.base
 	fork.box = copied
 	fork.rest()
+}
+
+// has tells whether the store has what a state begins with.
+func (j *Journal) has(st *State) bool {
+	for _, h := range st.holds() {
+		if _, err := j.e.opts.Store.Get(h); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // materialise fills in the state of a record that begins with that of another which has no snapshot.

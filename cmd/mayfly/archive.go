@@ -31,11 +31,13 @@ session of again: here, in another store or on another machine.`,
 			return writeWhole(out, fs.FileMode(0o644), r)
 		}
 		if isTerminal(os.Stdout) {
-			return usageError("write it to a file: mayfly export "+args[0]+" -o "+args[0]+".tar.zst", "an archive is nothing for a terminal")
+			return usageError("write it to a file: mayfly export "+args[0]+" -o "+args[0]+".tar.zst",
+				"an archive is nothing for a terminal")
 		}
 		return s.Export(ctx, args[0], os.Stdout, o)
 	})
-	c.Flags().BoolVar(&o.LatestOnly, "latest-only", false, "leave out the states of all steps but the last one; the journal is whole anyway")
+	c.Flags().BoolVar(&o.LatestOnly, "latest-only", false,
+		"leave out the states of all steps but the last one; the journal is whole anyway")
 	c.Flags().StringVarP(&out, "output", "o", "", "write to `FILE` instead of standard output")
 	return c
 }

@@ -58,6 +58,6 @@ func settings() []setting {
 		setting{"keep", "all", "steps whose state is kept; the journal always is"},
 		setting{"idle-ttl, max-age", "none", "sessions stay until they are removed"},
 		setting{"upload", fmt.Sprintf("%d MiB", httpapi.DefaultMaxUpload>>20), "largest file or archive that is put into a store: twice the workspace"},
-		setting{"drain", drainPatience.String(), "for what other processes still do, when the one that has the store ends"},
+		setting{"drain", drainPatience.String(), "after a signal, for what other processes still do with the store"},
 		setting{"MAYFLY_CACHE", "the user's cache directory", "compiled guests are kept there; \"off\" disables it"})
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -53,9 +55,8 @@ func stepArgument(s string) (int, error) {
 type replayed struct {
 	Session string          `json:"session"`
 	Steps   int             `json:"steps"`
-	Active  string          `json:"last_active"`
+	Active  time.Time       `json:"last_active"`
 	Parent  *engine.StepRef `json:"parent,omitempty"`
-	info    *engine.SessionInfo
 }
 
 func newReplayList() *cobra.Command {
@@ -77,7 +78,7 @@ func newReplayList() *cobra.Command {
 			if i.Parent != nil { // its journal begins at the step that it was forked from
 				steps -= i.Parent.Step
 			}
-			list = append(list, replayed{i.ID, steps + 1, i.Active.UTC().Format("2006-01-02T15:04:05.000Z"), i.Parent, &i})
+			list = append(list, replayed{i.ID, steps + 1, i.Active, i.Parent})
 		}
 		if asJSON {
 			return writeJSON(os.Stdout, list)
@@ -92,23 +93,27 @@ func newReplayList() *cobra.Command {
 			if r.Parent != nil {
 				from = fmt.Sprintf("%s at step %d", r.Parent.Session, r.Parent.Step)
 			}
-			t.row(r.Session, strconv.Itoa(r.Steps), localTime(r.info.Active), from)
+			t.row(r.Session, strconv.Itoa(r.Steps), localTime(r.Active), from)
 		}
 		return t.flush()
 	})
 }
 
 func newReplayShow() *cobra.Command {
-	var asJSON bool
-	return storeCommand(&cobra.Command{
+	var asJSON, value bool
+	c := storeCommand(&cobra.Command{
 		Use:   "show NAME [STEP]",
 		Short: "List the steps of a session, or show all of one",
 		Example: `  mayfly replay show demo
   mayfly replay show demo 2
-  mayfly replay show demo latest --json`,
+  mayfly replay show demo latest --json
+  mayfly replay show demo 3 --value > big.json`,
 		Args: cobra.RangeArgs(1, 2),
 	}, &asJSON, func(ctx context.Context, s *sessions, args []string) error {
-		if len(args) == 1 {
+		switch {
+		case value && len(args) == 1:
+			return usageError("mayfly replay show "+args[0]+" STEP --value", "--value of no step")
+		case len(args) == 1:
 			return showSteps(ctx, s, args[0], asJSON)
 		}
 		n, err := stepArgument(args[1])
@@ -119,11 +124,17 @@ func newReplayShow() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if asJSON {
+		switch {
+		case value:
+			return showValue(ctx, s, step)
+		case asJSON:
 			return writeJSON(os.Stdout, step)
 		}
 		return showStep(os.Stdout, step)
 	})
+	c.Flags().BoolVar(&value, "value", false,
+		"print the whole value of the step's last expression, however large, and nothing else")
+	return c
 }
 
 func showSteps(ctx context.Context, s *sessions, name string, asJSON bool) error {
@@ -147,6 +158,30 @@ func showSteps(ctx context.Context, s *sessions, name string, asJSON bool) error
 		return writeJSON(os.Stdout, all)
 	}
 	return t.flush()
+}
+
+// showValue prints a result as it is: JSON where it could be, else as the language prints it.
+func showValue(ctx context.Context, s *sessions, step *httpapi.Step) error {
+	r := step.Result
+	switch {
+	case r == nil || r.ResultRepr == "" && r.Result == nil:
+		return usageError("", "step %d has no value", step.Step)
+	case strings.HasPrefix(r.ResultRef, "value:"):
+		v, err := s.Value(ctx, step.Session, r.ResultRef)
+		if err != nil {
+			return err
+		}
+		defer v.Close()
+		_, err = io.Copy(os.Stdout, v)
+		return err
+	case r.ResultRef != "":
+		return usageError("run code in the session, or in a fork of it at this step", "the value is that of a variable: %s", r.ResultRef)
+	case r.Result != nil:
+		_, err := os.Stdout.Write(r.Result)
+		return err
+	}
+	_, err := io.WriteString(os.Stdout, r.ResultRepr)
+	return err
 }
 
 func dash(s string) string {
@@ -182,7 +217,8 @@ func showStep(w io.Writer, s *httpapi.Step) error {
 		t.row("note", s.Note)
 	}
 	if r := s.Result; r != nil {
-		t.row("status", fmt.Sprintf("%s, exit code %d, %.1f ms, %s", r.Status, r.ExitCode, r.Usage.WallMS, count(int(min(r.Usage.CPUTicks, 1<<30)), "CPU tick")))
+		ticks := count(int(min(r.Usage.CPUTicks, 1<<30)), "CPU tick")
+		t.row("status", fmt.Sprintf("%s, exit code %d, %.1f ms, %s", r.Status, r.ExitCode, r.Usage.WallMS, ticks))
 	}
 	if len(s.Args) > 0 {
 		t.row("arguments", fmt.Sprintf("%q", s.Args))

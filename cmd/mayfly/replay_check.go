@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -94,6 +95,11 @@ is 1 when there is damage or a divergence.`,
 		}
 		v, err := s.Verify(ctx, args[0], o)
 		done()
+		if errors.Is(err, engine.ErrStoreDamaged) {
+			e := engineError(err)
+			e.code = 1
+			return e
+		}
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"time"
@@ -13,6 +14,7 @@ import (
 func newServe() *cobra.Command {
 	var sf storeFlags
 	var idleTTL, maxAge time.Duration
+	var asJSON bool
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Hold a store and serve it to other mayfly commands until interrupted",
@@ -28,22 +30,38 @@ second signal ends everything at once, which loses no step that was acknowledged
 			if err != nil {
 				return engineError(err)
 			}
-			return finish(s.serve(c), s.close(c.Context()))
+			return finish(s.serve(c, asJSON), s.close(c.Context()))
 		},
 	}
 	addStoreFlags(c, &sf)
+	c.Flags().BoolVar(&asJSON, "json", false, "print store, socket and process as JSON when requests are taken")
 	c.Flags().DurationVar(&idleTTL, "idle-ttl", 0, "remove new sessions that nobody used for so long; default: never")
 	c.Flags().DurationVar(&maxAge, "max-age", 0, "remove new sessions at this age; default: never")
 	c.Flags().DurationVar(&sf.drain, "drain", drainPatience, "how long to wait for what runs, after a signal")
 	return c
 }
 
-func (s *sessions) serve(c *cobra.Command) error {
+// serving is what --json tells, in one line, when requests are taken.
+type serving struct {
+	Store  string `json:"store"`
+	Socket string `json:"socket"`
+	PID    int    `json:"pid"`
+}
+
+func (s *sessions) serve(c *cobra.Command, asJSON bool) error {
 	if s.remote() {
-		return &exitError{exitFailure, "another process serves the store " + s.dir + " at " + s.socket, "use it as it is, stop it, or name another --store"}
+		return &exitError{exitFailure, "another process serves the store " + s.dir + " at " + s.socket,
+			"use it as it is, stop it, or name another --store"}
 	}
 	if s.own.noSocket != nil {
-		return &exitError{exitFailure, fmt.Sprintf("socket: %v", s.own.noSocket), "the store must be on a file system that has sockets"}
+		return &exitError{exitFailure, fmt.Sprintf("socket: %v", s.own.noSocket),
+			"the store must be on a file system that has sockets"}
+	}
+	if asJSON {
+		err := json.NewEncoder(os.Stdout).Encode(serving{s.dir, s.own.socket, os.Getpid()})
+		if err != nil {
+			return &exitError{exitFailure, err.Error(), ""}
+		}
 	}
 	fmt.Fprintf(os.Stderr, "mayfly: store %s\nmayfly: listening on %s\n", s.dir, s.own.socket)
 	<-c.Context().Done()

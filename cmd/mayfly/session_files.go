@@ -88,13 +88,14 @@ tar stream. Symbolic links that lead out of a directory are left out.`,
 		defer content.Close()
 		if dest == "-" {
 			if content.Tar && isTerminal(os.Stdout) {
-				return usageError("write it to a file: ... > "+path.Base(name)+".tar", "a directory is a tar stream, which is nothing for a terminal")
+				return usageError("write it to a file: ... > "+path.Base(name)+".tar",
+					"a directory is a tar stream, which is nothing for a terminal")
 			}
 			_, err := io.Copy(os.Stdout, content)
 			return err
 		}
 		if content.Tar {
-			return unpack(content, dest)
+			return unpack(content, dest, os.Stderr)
 		}
 		if i, err := os.Stat(dest); err == nil && i.IsDir() {
 			dest = filepath.Join(dest, path.Base(name))
@@ -105,8 +106,23 @@ tar stream. Symbolic links that lead out of a directory are left out.`,
 	return c
 }
 
-// writeWhole writes a file, or leaves what was there: it gets its name when all of it has come.
+// writeWhole writes a file, or leaves what was there: it gets its name when all of it has come. A device or pipe is
+// written to as it is.
 func writeWhole(name string, mode fs.FileMode, r io.Reader) error {
+	if to, err := filepath.EvalSymlinks(name); err == nil {
+		name = to
+	}
+	if i, err := os.Stat(name); err == nil && !i.Mode().IsRegular() {
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return outputError(err)
+		}
+		_, err = io.Copy(f, r)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return outputError(err)
+		}
+		return nil
+	}
 	f, err := os.CreateTemp(filepath.Dir(name), ".mayfly-*")
 	if err != nil {
 		return outputError(err)

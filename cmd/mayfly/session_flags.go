@@ -28,8 +28,10 @@ func addSessionFlags(c *cobra.Command, f *sessionFlags) {
 	addStoreFlags(c, &f.store)
 	fl := c.Flags()
 	fl.StringVar(&f.name, "session", "", "use the durable session `NAME`; it is made when there is none")
-	fl.StringArrayVar(&f.labels, "label", nil, "label the session with `KEY=VALUE`; may be repeated, and replaces the labels that it has")
-	fl.StringVar(&f.snapshotEvery, "snapshot-every", "1", "store the interpreter's memory every `N` steps, or \"off\": steps without are run again when they are needed")
+	fl.StringArrayVar(&f.labels, "label", nil,
+		"label the session with `KEY=VALUE`; may be repeated, and replaces the labels that it has")
+	fl.StringVar(&f.snapshotEvery, "snapshot-every", "1",
+		"store the interpreter's memory every `N` steps, or \"off\": steps without are run again when they are needed")
 	fl.IntVar(&f.keep, "keep", 0, "steps whose state is kept, the latest ones; 0 is all (the journal always is)")
 	fl.DurationVar(&f.idleTTL, "idle-ttl", 0, "remove the session when nobody used it for so long; negative: never (default never)")
 	fl.DurationVar(&f.maxAge, "max-age", 0, "remove the session at this age; negative: never (default never)")
@@ -70,7 +72,8 @@ func (f *sessionFlags) options(c *cobra.Command, run *runFlags) (*engine.Session
 		if f.snapshotEvery != "off" {
 			n, err := strconv.Atoi(f.snapshotEvery)
 			if err != nil || n < 1 {
-				return nil, usageError("write for example --snapshot-every 10, or off", "--snapshot-every %q is not a positive number", f.snapshotEvery)
+				return nil, usageError("write for example --snapshot-every 10, or off",
+					"--snapshot-every %q is not a positive number", f.snapshotEvery)
 			}
 			every = n
 		}

@@ -141,7 +141,8 @@ func showSession(i *engine.SessionInfo) error {
 	}
 	t.row("snapshots", policyText(i.Snapshots)+fmt.Sprintf("; the last one is of step %d", i.Snapshot))
 	sb := i.Sandbox
-	t.row("limits", fmt.Sprintf("memory %s, files %s in %d, threads %d", bytesText(sb.Memory), bytesText(sb.Workspace), sb.Files, sb.Threads))
+	t.row("limits", fmt.Sprintf("memory %s, files %s in %d, threads %d",
+		bytesText(sb.Memory), bytesText(sb.Workspace), sb.Files, sb.Threads))
 	for _, m := range sb.Mounts {
 		mode := "read-only"
 		if m.Writable {

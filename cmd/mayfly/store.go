@@ -20,7 +20,7 @@ import (
 const (
 	// holderPatience is how long a store may be locked by a process that does not answer: one that just starts or ends.
 	holderPatience = 3 * time.Second
-	// drainPatience is how long the end of a command waits for what other processes still do with its store.
+	// drainPatience is how long a command goes on after a signal for what other processes still do with its store.
 	drainPatience = 30 * time.Second
 )
 
@@ -36,7 +36,8 @@ type storeFlags struct {
 func addStoreFlags(c *cobra.Command, f *storeFlags) {
 	f.drain = drainPatience
 	c.Flags().StringVar(&f.dir, "store", "", "use the store in `DIR`; default: $MAYFLY_STORE, else the user's data directory")
-	c.Flags().StringVar(&f.durability, "durability", "sync", "when a step is done: `MODE` sync is on the disk, async about a second earlier, none whenever the system writes it")
+	c.Flags().StringVar(&f.durability, "durability", "sync",
+		"when a step is done: `MODE` sync is on the disk, async about a second earlier, none whenever the system writes it")
 }
 
 // sessions is the way to the sessions of a store: this process holds the store and serves it, or uses the socket of the
@@ -204,16 +205,21 @@ func hold(ctx context.Context, dir string, f *storeFlags, o engine.Options) (*ho
 	return h, nil
 }
 
-// close waits for requests under way, at most for the patience given; then executions are cancelled.
+// close waits for what other processes still do. After a signal, which ends ctx, patience is limited; then executions are
+// cancelled.
 func (h *holding) close(ctx context.Context, patience time.Duration) error {
-	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), 500*time.Millisecond)
+	waiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		late := time.AfterFunc(patience, cancel)
+		context.AfterFunc(waiting, func() { late.Stop() })
+	})()
+	soon, stop := context.WithTimeout(waiting, 500*time.Millisecond)
 	err := h.server.Shutdown(soon)
-	cancel()
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mayfly: waiting for other processes that use the store ...")
-		later, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-		err = h.server.Shutdown(later)
-		cancel()
+		err = h.server.Shutdown(waiting)
 	}
 	if err != nil {
 		err = h.server.Close()

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -104,7 +105,7 @@ func checkUnpack(t *testing.T, b []byte) {
 	if err := os.WriteFile(victim, []byte("untouched"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err := unpack(bytes.NewReader(b), filepath.Join(top, "out"))
+	err := unpack(bytes.NewReader(b), filepath.Join(top, "out"), io.Discard)
 	got, readErr := os.ReadFile(victim)
 	if readErr != nil || string(got) != "untouched" {
 		t.Errorf("the neighbour is %q, %v (%v)", got, readErr, err)

@@ -27,8 +27,8 @@ func pack(dir string) io.ReadCloser {
 }
 
 // unpack writes a tar stream of a session into a directory, which is made. What the stream says is not trusted: nothing
-// outside of the directory can be reached, and links that lead there are not made.
-func unpack(r io.Reader, dir string) error {
+// outside of the directory can be reached, and links that lead there are not made: warnings tells of what is left out.
+func unpack(r io.Reader, dir string, warnings io.Writer) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return outputError(err)
 	}
@@ -48,13 +48,13 @@ func unpack(r io.Reader, dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := unpackEntry(root, h, tr); err != nil {
+		if err := unpackEntry(root, h, tr, warnings); err != nil {
 			return outputError(fmt.Errorf("%s: %w", printable(h.Name), err))
 		}
 	}
 }
 
-func unpackEntry(root *os.Root, h *tar.Header, r io.Reader) error {
+func unpackEntry(root *os.Root, h *tar.Header, r io.Reader, warnings io.Writer) error {
 	name := path.Clean(h.Name)
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
 		return errors.New("the name leads out of the directory")
@@ -85,7 +85,7 @@ func unpackEntry(root *os.Root, h *tar.Header, r io.Reader) error {
 		return errors.Join(err, f.Close())
 	case tar.TypeSymlink:
 		if path.IsAbs(h.Linkname) || strings.Contains(h.Linkname, `\`) || !filepath.IsLocal(filepath.Join(filepath.Dir(name), filepath.FromSlash(h.Linkname))) {
-			fmt.Fprintf(os.Stderr, "mayfly: left out: link %s -> %s leads out of the directory\n", printable(h.Name), printable(h.Linkname))
+			fmt.Fprintf(warnings, "mayfly: left out: link %s -> %s leads out of the directory\n", printable(h.Name), printable(h.Linkname))
 			return nil
 		}
 		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -98,6 +98,6 @@ func unpackEntry(root *os.Root, h *tar.Header, r io.Reader) error {
 		}
 		return root.Link(filepath.FromSlash(path.Clean(h.Linkname)), name)
 	}
-	fmt.Fprintf(os.Stderr, "mayfly: left out: %s is no file, directory or link\n", printable(h.Name))
+	fmt.Fprintf(warnings, "mayfly: left out: %s is no file, directory or link\n", printable(h.Name))
 	return nil
 }

@@ -30,7 +30,7 @@ func (a *adder) add(e entry) error {
 		return err
 	}
 	if e.row == nil {
-		e.row = encodeObject(e.o)
+		e.row = encodeObject(e.h, e.o)
 	}
 	a.t.addObject(a.c, e.h, e.o, e.row)
 	return nil

@@ -101,7 +101,7 @@ func (a *analysis) rows(ctx context.Context, txn *badger.Txn) error {
 	rows := map[string]sessionRow{}
 	var unread []string
 	var gen uint64
-	it := newIterator(txn, nil, false)
+	it := newIterator(txn, nil)
 	defer it.Close()
 	for n := 0; ; n++ {
 		if n == 0 {
@@ -155,7 +155,12 @@ func (a *analysis) rows(ctx context.Context, txn *badger.Txn) error {
 			a.doomed[genKey{name, g}] = true
 		case k[0] == keyRecord && ok:
 			si := at(genKey{name, g})
-			if err := value(item, func(b []byte) error { return nil }); err != nil {
+			if err := value(item, func(b []byte) error {
+				if len(b) < nonceLen {
+					return damaged("it is too short")
+				}
+				return nil
+			}); err != nil {
 				si.unread[step] = true
 				break
 			}
@@ -237,7 +242,7 @@ func (a *analysis) object(item *badger.Item, h cas.Hash) {
 	}
 	if err != nil {
 		info.bad = true
-		a.find(Finding{Level: Error, Object: h.String(), Text: firstLine(err)})
+		a.find(Finding{Level: Error, Object: h.String(), Text: fmt.Sprintf("object %v: %v", h, firstLine(err))})
 	}
 }
 
@@ -305,43 +310,57 @@ func (a *analysis) checkSession(ctx context.Context, si *sessionInfo) {
 	bad := func(l Level, format string, args ...any) {
 		a.find(Finding{Level: l, Session: si.name, Text: fmt.Sprintf(format, args...)})
 	}
-	// The records up to the first that is missing.
-	last := row.first - 1
-	for last < row.last && si.records[last+1] {
-		last++
+	// Steps beyond the last one: the row that told of them is lost.
+	end := row.last
+	for si.records[end+1] {
+		end++
 	}
-	if last < row.last {
-		what := "missing"
-		if si.unread[last+1] {
-			what = "damaged"
-		}
-		bad(Error, "the record of step %d is %s", last+1, what)
+	if end > row.last {
+		bad(Error, "there are records up to step %d; its head says that %d is the last one", end, row.last)
 	}
 	for _, step := range steps(si) {
-		if step < row.first || step > row.last {
-			bad(Warning, "there is something of step %d; the session has steps %d to %d", step, row.first, row.last)
+		if step < row.first || step > end {
+			bad(Error, "there is something of step %d; it has steps %d to %d", step, row.first, end)
 		}
 	}
-	if a.o.Verify != nil && last >= row.first {
-		good, err := a.o.Verify(si.name, a.s.recordsUpTo(ctx, si, last))
-		if err != nil {
+	gap := row.first
+	for gap <= end && si.records[gap] {
+		gap++
+	}
+	for step := gap; step <= end; step++ {
+		if si.unread[step] {
+			bad(Error, "the record of step %d is damaged", step)
+		} else if !si.records[step] {
+			bad(Error, "the record of step %d is missing", step)
+		}
+	}
+	// A record that cannot be read does not make later steps useless, but one that says something else does.
+	limit := end
+	if a.o.Verify != nil && gap > row.first {
+		if good, err := a.o.Verify(si.name, a.s.recordsUpTo(ctx, si, gap-1)); err != nil {
 			bad(Error, "%v", firstLine(err))
-		}
-		if err != nil || good < last {
-			last = min(max(good, row.first-1), last)
+			limit = min(good, gap-1)
 		}
 	}
-	// The newest step up to there whose objects are whole. Those of earlier steps may be damaged: they are not needed.
-	si.lastGood = row.first - 1
-	for step := row.last; step >= row.first; step-- {
-		switch {
-		case !a.stepWhole(si, step):
+	for step := end; step >= row.first; step-- {
+		if !a.stepWhole(si, step) {
 			bad(Error, "what step %d holds is damaged", step)
-		case step <= last:
-			si.lastGood = max(si.lastGood, step)
 		}
 	}
+	si.lastGood = a.target(si, limit)
 	a.checkHead(si, bad)
+}
+
+// target returns the newest step, not after limit, that a session can end with, first-1 when there is none: its record can
+// be read, and what it holds is whole. A step of which the head does not know must hold something, since what it held
+// may be lost as well, unless no step does.
+func (a *analysis) target(si *sessionInfo, limit int) int {
+	for step := limit; step >= si.row.first; step-- {
+		if si.records[step] && a.stepWhole(si, step) && (step <= si.row.last || len(si.holds[step]) > 0 || len(si.holds) == 0) {
+			return step
+		}
+	}
+	return si.row.first - 1
 }
 
 func (a *analysis) stepWhole(si *sessionInfo, step int) bool {

@@ -18,7 +18,7 @@ const (
 	valueThreshold = 4 << 10
 	// memoryThreshold is Badger's limit for all values in its in-memory mode.
 	memoryThreshold  = 1 << 20
-	valueLogFileSize = 64 << 20
+	valueLogFileSize = 32 << 20
 )
 
 // badgerOptions suit a store that is embedded: little memory, few files, no goroutines for nothing.

@@ -69,9 +69,6 @@ func (c *checker) run(ctx context.Context) error {
 		c.r.did("wrote %s again", formatName)
 		c.r.Findings[0].Repaired = true
 	}
-	if err := c.notes(dir); err != nil {
-		return err
-	}
 	data := filepath.Join(dir, badgerDir)
 	if err := c.files(ctx, data); err != nil {
 		return err
@@ -86,7 +83,9 @@ func (c *checker) run(ctx context.Context) error {
 	if err != nil || s == nil {
 		return err
 	}
-	err = c.database(ctx, s)
+	if err = c.database(ctx, s); err == nil {
+		err = c.notes(dir) // now, since opening may have made one
+	}
 	if cerr := s.shut(); err == nil {
 		err = cerr
 	}

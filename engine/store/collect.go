@@ -35,6 +35,8 @@ type collector struct {
 	freed atomic.Int64
 	// intact are the value logs that were read as a whole. They do not change any more.
 	intact map[uint64]bool
+	// live is the size of the store when space was given back last.
+	live int64
 }
 
 func (c *collector) start(s *Store) {
@@ -66,6 +68,7 @@ func (c *collector) run() {
 	retry := time.NewTimer(0)
 	<-retry.C
 	defer retry.Stop()
+	first := true
 	for {
 		var answer chan error
 		select {
@@ -76,9 +79,15 @@ func (c *collector) run() {
 		case answer = <-c.asked:
 		}
 		err := c.all(c.ctx)
-		if err == nil && (answer != nil || c.freed.Load() > reclaimBytes) {
-			c.s.reclaim(c.ctx)
+		switch {
+		case err != nil:
+		case answer != nil || c.freed.Load() > reclaimBytes+c.live/4:
+			c.s.reclaim(c.ctx, true)
+			c.live, _ = diskUse(c.s.dir)
+		case first:
+			c.s.reclaim(c.ctx, false) // what earlier processes did not come to
 		}
+		first = false
 		if answer != nil {
 			answer <- err
 		}
@@ -134,7 +143,7 @@ func (c *collector) doomed(ctx context.Context) (did bool, err error) {
 		var gen uint64
 		found := false
 		err := c.s.peek(func(txn *badger.Txn) error {
-			it := newIterator(txn, []byte{keyDoomed}, false)
+			it := newIterator(txn, []byte{keyDoomed})
 			defer it.Close()
 			for it.Rewind(); it.Valid() && !found; it.Next() {
 				name, gen, _, found = splitKey(it.Item().Key(), false)
@@ -157,7 +166,7 @@ func (t *tx) wipe(name string, gen uint64) error {
 	for _, kind := range []byte{keyHolds, keyRecord} {
 		var keys [][]byte
 		func() {
-			it := newIterator(t.txn, stepsPrefix(kind, name, gen), false)
+			it := newIterator(t.txn, stepsPrefix(kind, name, gen))
 			defer it.Close()
 			for it.Rewind(); it.Valid() && n < collectSteps; it.Next() {
 				keys = append(keys, it.Item().KeyCopy(nil))
@@ -196,7 +205,7 @@ func (c *collector) marks(ctx context.Context) (deleted int, err error) {
 	for next != nil {
 		var hashes []cas.Hash
 		err := c.s.peek(func(txn *badger.Txn) error {
-			it := newIterator(txn, []byte{keyMark}, false)
+			it := newIterator(txn, []byte{keyMark})
 			defer it.Close()
 			for it.Seek(next); it.Valid() && len(hashes) < collectObjects; it.Next() {
 				k := it.Item().Key()

@@ -122,7 +122,7 @@ func planCommit(t *tx, c *engine.Commit, entries []entry) error {
 	if len(holds) > 0 {
 		t.set(stepKey(keyHolds, c.Session, row.gen, c.Step), encodeHolds(holds))
 	}
-	t.set(stepKey(keyRecord, c.Session, row.gen, c.Step), c.Record)
+	t.set(stepKey(keyRecord, c.Session, row.gen, c.Step), maskRow(c.Record))
 	t.set(sessionKey(c.Session), row.encode())
 	return nil
 }
@@ -196,7 +196,7 @@ func (s *Store) encode(entries []entry) error {
 	for i := range n {
 		part := func() {
 			for j := i; j < len(todo); j += n {
-				todo[j].row = encodeObject(todo[j].o)
+				todo[j].row = encodeObject(todo[j].h, todo[j].o)
 			}
 		}
 		if i == n-1 {

@@ -15,6 +15,11 @@ import (
 	"sync"
 )
 
+const (
+	manifestName = "MANIFEST"
+	discardName  = "DISCARD"
+)
+
 // files are Badger's files in a directory.
 type files struct {
 	dir      string
@@ -35,7 +40,7 @@ func listFiles(dir string) (f files, err error) {
 		stem, ext := strings.TrimSuffix(name, filepath.Ext(name)), filepath.Ext(name)
 		id, err := strconv.ParseUint(stem, 10, 32)
 		switch {
-		case name == "MANIFEST":
+		case name == manifestName:
 			f.manifest = true
 		case err != nil:
 		case ext == ".sst":
@@ -69,12 +74,20 @@ func inspect(dir string, left *Holder, log *slog.Logger) error {
 	}
 	if !f.manifest {
 		if len(f.tables) > 0 || len(f.logs) > 0 {
-			return damaged("the file %s is missing", filepath.Join(badgerDir, "MANIFEST"))
+			return damaged("the file %s is missing", filepath.Join(badgerDir, manifestName))
 		}
 		return nil
 	}
-	if err := f.checkTables(); err != nil {
+	if err := f.checkTables(left == nil); err != nil {
 		return err
+	}
+	if left != nil && len(f.logs) == 0 {
+		msg := "whoever had the store open last did not close it, and its log is missing; unless it was just starting, " +
+			"what it wrote last is lost"
+		log.Warn(msg)
+		if err := remember(filepath.Dir(dir), msg); err != nil {
+			return err
+		}
 	}
 	if err := f.checkLogs(left, log); err != nil {
 		return err
@@ -82,17 +95,26 @@ func inspect(dir string, left *Holder, log *slog.Logger) error {
 	if err := f.checkValues(log); err != nil {
 		return err
 	}
-	return f.checkDiscard(log)
+	if err := f.checkDiscard(log); err != nil {
+		return err
+	}
+	return f.mergeSmall()
 }
 
-// checkTables reads all tables: Badger does not tell when it cannot read a part of one, but goes on without.
-func (f *files) checkTables() error {
-	ids, err := readManifest(filepath.Join(f.dir, "MANIFEST"))
+// checkTables reads all tables: Badger does not tell when it cannot read a part of one, but goes on without. Closed tells
+// that the store was closed in good order, so that there is no table that the manifest does not name; Badger would delete it.
+func (f *files) checkTables(closed bool) error {
+	ids, err := readManifest(filepath.Join(f.dir, manifestName))
 	if err != nil {
 		if isDiskError(err) {
 			return err
 		}
-		return damaged("the file %s cannot be read: %v", filepath.Join(badgerDir, "MANIFEST"), err)
+		return damaged("the file %s cannot be read: %v", filepath.Join(badgerDir, manifestName), err)
+	}
+	for _, id := range f.tables {
+		if closed && !slices.Contains(ids, id) {
+			return damaged("the file %s is not named by %s", inBadger(tablePath(f.dir, id)), filepath.Join(badgerDir, manifestName))
+		}
 	}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -219,7 +241,7 @@ func (f *files) latestValues() uint64 {
 // checkDiscard removes the file in which Badger notes how much of each value log is garbage, unless it makes sense:
 // Badger trusts it so much that it may not come to an end. It is but a hint.
 func (f *files) checkDiscard(log *slog.Logger) error {
-	path := filepath.Join(f.dir, "DISCARD")
+	path := filepath.Join(f.dir, discardName)
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

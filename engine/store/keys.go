@@ -82,28 +82,32 @@ type sessionRow struct {
 	head        []byte
 }
 
-const sessionRowVersion = 1
+const (
+	sessionRowVersion = 1
+	sessionRowLen     = 25 // without the head
+)
 
 func (r sessionRow) encode() []byte {
-	b := make([]byte, 0, 1+24+len(r.head))
+	b := make([]byte, 0, sessionRowLen+nonceLen+len(r.head))
 	b = append(b, sessionRowVersion)
 	b = binary.BigEndian.AppendUint64(b, r.gen)
 	b = binary.BigEndian.AppendUint64(b, uint64(r.first))
 	b = binary.BigEndian.AppendUint64(b, uint64(r.last))
-	return append(b, r.head...)
+	return append(b, maskRow(r.head)...)
 }
 
 // decodeSession keeps no reference to b.
 func decodeSession(name string, b []byte) (r sessionRow, err error) {
-	if len(b) < 25 || b[0] != sessionRowVersion {
-		return r, damaged("the head of session %s cannot be read", name)
+	bad := damaged("the head of session %s cannot be read", name)
+	if len(b) < sessionRowLen || b[0] != sessionRowVersion {
+		return r, bad
 	}
 	first, last := binary.BigEndian.Uint64(b[9:]), binary.BigEndian.Uint64(b[17:])
-	if first > last || last > maxStep {
-		return r, damaged("the head of session %s cannot be read", name)
+	head, ok := unmaskRow(b[sessionRowLen:])
+	if first > last || last > maxStep || !ok {
+		return r, bad
 	}
-	r = sessionRow{binary.BigEndian.Uint64(b[1:]), int(first), int(last), append([]byte{}, b[25:]...)}
-	return r, nil
+	return sessionRow{binary.BigEndian.Uint64(b[1:]), int(first), int(last), head}, nil
 }
 
 func encodeHolds(hs []cas.Hash) []byte {

@@ -21,7 +21,7 @@ func stored(t testing.TB, s *Store) map[cas.Hash]bool {
 	t.Helper()
 	m := map[cas.Hash]bool{}
 	err := s.peek(func(txn *badger.Txn) error {
-		it := newIterator(txn, []byte{keyObject}, false)
+		it := newIterator(txn, []byte{keyObject})
 		defer it.Close()
 		for it.Rewind(); it.Valid(); it.Next() {
 			m[cas.Hash(it.Item().Key()[1:])] = true

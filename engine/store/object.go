@@ -1,8 +1,11 @@
 package store
 
 import (
+	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -32,9 +35,9 @@ var (
 	})
 )
 
-// encodeObject returns the row of an object:
-// encoding (1 byte), number of references (varint), references, length of the data (varint), data.
-func encodeObject(o cas.Object) []byte {
+// encodeObject returns the row of an object with the hash h:
+// encoding (1 byte), number of references (varint), references, length of the data (varint), masked data.
+func encodeObject(h cas.Hash, o cas.Object) []byte {
 	b := make([]byte, 0, 1+2*binary.MaxVarintLen32+len(o.Refs)*len(cas.Hash{})+len(o.Data))
 	b = append(b, encRaw)
 	b = binary.AppendUvarint(b, uint64(len(o.Refs)))
@@ -47,13 +50,47 @@ func encodeObject(o cas.Object) []byte {
 			// Below an eighth the gain is not worth the time that each read takes.
 			if z := enc.EncodeAll(o.Data, b); len(z)-len(b) < len(o.Data)-len(o.Data)/8 {
 				z[0] = encZstd
+				mask(z[len(b):], h)
 				return z
 			}
 			b[0] = encRaw
 		}
 	}
-	return append(b, o.Data...)
+	n := len(b)
+	b = append(b, o.Data...)
+	mask(b[n:], h)
+	return b
 }
+
+// mask makes bytes look different, and the same again when it is called twice. A guest chooses what is in an object. It must
+// not be able to make data that looks like entries of Badger's logs, since the repair of a damaged log looks for entries
+// between the bytes of others. It would have to know the hash of the object before it has the data.
+func mask(b []byte, pad [sha256.Size]byte) {
+	for len(b) > 0 {
+		b = b[subtle.XORBytes(b, b, pad[:]):]
+	}
+}
+
+// maskRow returns what a guest has a part in, masked with a number that it cannot know.
+func maskRow(b []byte) []byte {
+	row := make([]byte, nonceLen, nonceLen+len(b))
+	binary.LittleEndian.PutUint64(row, rand.Uint64())
+	row = append(row, b...)
+	mask(row[nonceLen:], sha256.Sum256(row[:nonceLen]))
+	return row
+}
+
+// unmaskRow is the reverse; it keeps no reference to row.
+func unmaskRow(row []byte) ([]byte, bool) {
+	if len(row) < nonceLen {
+		return nil, false
+	}
+	b := append([]byte{}, row[nonceLen:]...)
+	mask(b, sha256.Sum256(row[:nonceLen]))
+	return b, true
+}
+
+const nonceLen = 8
 
 // decodeRefs returns what an object names, and what is left of its row. It checks the form only.
 func decodeRefs(row []byte) (refs []cas.Hash, rest []byte, ok bool) {
@@ -92,20 +129,21 @@ func decodeObject(h cas.Hash, row []byte) (cas.Object, error) {
 	if w <= 0 || size > cas.MaxData {
 		return bad("its size cannot be read")
 	}
-	rest = rest[w:]
-	data := make([]byte, 0, size)
+	rest = append([]byte{}, rest[w:]...)
+	mask(rest, h)
+	var data []byte
 	switch row[0] {
 	case encRaw:
 		if uint64(len(rest)) != size {
 			return bad("its size is wrong")
 		}
-		data = append(data, rest...)
+		data = rest
 	case encZstd:
 		dec, err := decoder()
 		if err != nil {
 			return cas.Object{}, err
 		}
-		if data, err = dec.DecodeAll(rest, data); err != nil || uint64(len(data)) != size {
+		if data, err = dec.DecodeAll(rest, make([]byte, 0, size)); err != nil || uint64(len(data)) != size {
 			return bad("it cannot be decompressed")
 		}
 	default:

@@ -40,8 +40,12 @@ func (e rawEntry) name() []byte { return e.key[:len(e.key)-8] }
 
 func keyVersion(k []byte) uint64 { return math.MaxUint64 - binary.BigEndian.Uint64(k[len(k)-8:]) }
 
-// parseLogEntry reads the entry at the beginning of b. It is not ok unless the checksum is right.
-func parseLogEntry(b []byte) (e rawEntry, ok bool) {
+// searchBytes bounds the bytes whose checksums are computed in search of entries after a damaged one.
+const searchBytes = 4 << 30
+
+// parseLogEntry reads the entry at the beginning of b. It is not ok unless the checksum is right. The bytes that the
+// checksum took are subtracted from the budget, if there is one.
+func parseLogEntry(b []byte, budget *int64) (e rawEntry, ok bool) {
 	if len(b) < 2+3+crc32.Size {
 		return e, false
 	}
@@ -62,6 +66,9 @@ func parseLogEntry(b []byte) (e rawEntry, ok bool) {
 		return e, false
 	}
 	end := p + int(klen+vlen)
+	if budget != nil {
+		*budget -= int64(end)
+	}
 	if crc32.Checksum(b[:end], castagnoli) != binary.BigEndian.Uint32(b[end:]) {
 		return e, false
 	}
@@ -107,7 +114,7 @@ func scanLog(b []byte, txns, beyond bool, each func(off int, e rawEntry)) (st lo
 	}
 	var inTxn uint64
 	for {
-		e, ok := parseLogEntry(b[p:])
+		e, ok := parseLogEntry(b[p:], nil)
 		if !ok {
 			break
 		}
@@ -140,8 +147,14 @@ func scanLog(b []byte, txns, beyond bool, each func(off int, e rawEntry)) (st lo
 	}
 	// Look for what follows the damage.
 	current, known := inTxn, len(open) > 0
+	// The search ends when it took too long: then there is more, as far as we know.
+	budget := int64(searchBytes)
 	for q := p + 1; q < st.end+len(rest); {
-		e, ok := parseLogEntry(b[q:])
+		e, ok := parseLogEntry(b[q:], &budget)
+		if budget < 0 {
+			st.more, st.lost = true, true
+			break
+		}
 		if !ok {
 			q++
 			continue

@@ -120,6 +120,10 @@ func readManifest(path string) ([]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseManifest(b)
+}
+
+func parseManifest(b []byte) ([]uint64, error) {
 	if len(b) < 8 || string(b[:4]) != "Bdgr" {
 		return nil, errors.New("it does not begin as it should")
 	}

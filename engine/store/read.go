@@ -99,7 +99,7 @@ func (s *Store) Heads(ctx context.Context) iter.Seq2[[]byte, error] {
 		for next != nil {
 			var page [][]byte
 			err := s.view(ctx, func(txn *badger.Txn) error {
-				it := newIterator(txn, []byte{keySession}, true)
+				it := newIterator(txn, []byte{keySession})
 				defer it.Close()
 				size := 0
 				for it.Seek(next); it.Valid() && size < pageBytes; it.Next() {
@@ -163,7 +163,7 @@ func (s *Store) Records(ctx context.Context, name string, from int) iter.Seq2[en
 
 // recordPage returns some records from a step on, at least one, unless there is an error.
 func recordPage(txn *badger.Txn, name string, row sessionRow, step int) (page []engine.StoredRecord, err error) {
-	it := newIterator(txn, stepsPrefix(keyRecord, name, row.gen), true)
+	it := newIterator(txn, stepsPrefix(keyRecord, name, row.gen))
 	defer it.Close()
 	size := 0
 	for it.Seek(stepKey(keyRecord, name, row.gen, step)); it.Valid() && step <= row.last && size < pageBytes; it.Next() {
@@ -173,7 +173,9 @@ func recordPage(txn *badger.Txn, name string, row sessionRow, step int) (page []
 		}
 		var b []byte
 		if err := value(it.Item(), func(v []byte) error {
-			b = append([]byte{}, v...)
+			if b, ok = unmaskRow(v); !ok {
+				return damaged("it is too short")
+			}
 			return nil
 		}); err != nil {
 			return page, fmt.Errorf("record %d of session %s: %w", step, name, err)
@@ -194,9 +196,11 @@ func recordPage(txn *badger.Txn, name string, row sessionRow, step int) (page []
 	return nil, damaged("record %d of session %s is missing", step, name)
 }
 
-func newIterator(txn *badger.Txn, prefix []byte, values bool) *badger.Iterator {
+// newIterator goes through the keys that begin with prefix. The values are not read ahead: Badger does that in goroutines
+// that outlive the iterator when a value is damaged.
+func newIterator(txn *badger.Txn, prefix []byte) *badger.Iterator {
 	o := badger.DefaultIteratorOptions
-	o.Prefix, o.PrefetchValues, o.PrefetchSize = prefix, values, 16
+	o.Prefix, o.PrefetchValues = prefix, false
 	return txn.NewIterator(o)
 }
 

@@ -38,7 +38,7 @@ func (s *Store) repair(ctx context.Context, a *analysis, r *Report) error {
 
 func (s *Store) countObjects() (n int, err error) {
 	err = s.peek(func(txn *badger.Txn) error {
-		it := newIterator(txn, []byte{keyObject}, false)
+		it := newIterator(txn, []byte{keyObject})
 		defer it.Close()
 		for it.Rewind(); it.Valid(); it.Next() {
 			n++
@@ -123,24 +123,24 @@ func (s *Store) repairSession(ctx context.Context, a *analysis, si *sessionInfo,
 			return nil
 		}
 		// The newest first, so that a second repair finds the same when this one is interrupted.
-		all := steps(si)
-		for i := len(all) - 1; i >= 0; i-- {
-			if all[i] > si.lastGood {
-				if err := s.dropStep(ctx, si, all[i], true); err != nil {
-					return err
-				}
-			}
+		if err := s.dropAfter(ctx, si, si.lastGood); err != nil {
+			return err
 		}
 		cut := row.last - si.lastGood
 		row.last, row.head = si.lastGood, head
 		if err := s.setAll(ctx, []setting{{sessionKey(si.name), row.encode()}}); err != nil {
 			return err
 		}
-		if cut > 0 {
+		switch {
+		case cut > 0:
 			r.did("session %s: cut off the last %d steps; it ends with step %d", si.name, cut, row.last)
-		} else {
+		case cut < 0:
+			r.did("session %s: found later steps; it ends with step %d", si.name, row.last)
+		default:
 			r.did("session %s: made a new head", si.name)
 		}
+	} else if err := s.dropAfter(ctx, si, si.lastGood); err != nil {
+		return err
 	}
 	for _, step := range steps(si) {
 		switch {
@@ -168,24 +168,17 @@ func (s *Store) repairLost(ctx context.Context, a *analysis, si *sessionInfo, r 
 		return err // a session of this name is alive
 	}
 	row := sessionRow{gen: si.gen, first: all[0], last: all[0] - 1}
-	for si.records[row.last+1] {
-		row.last++
+	gap := row.first
+	for si.records[gap] {
+		gap++
 	}
-	if row.last < row.first {
-		return nil
-	}
-	si.row, si.lastGood = row, row.first-1
-	last := row.last
-	if a.o.Verify != nil {
-		good, _ := a.o.Verify(si.name, s.recordsUpTo(ctx, si, last))
-		last = min(good, last)
-	}
-	for step := row.first; step <= last; step++ {
-		if a.stepWhole(si, step) {
-			si.lastGood = step
+	limit := all[len(all)-1]
+	if si.row = row; a.o.Verify != nil && gap > row.first {
+		if good, err := a.o.Verify(si.name, s.recordsUpTo(ctx, si, gap-1)); err != nil {
+			limit = min(good, gap-1)
 		}
 	}
-	if si.lastGood < row.first {
+	if si.lastGood = a.target(si, limit); si.lastGood < row.first {
 		return nil
 	}
 	si.headBad = true
@@ -219,6 +212,17 @@ func (s *Store) dropStep(ctx context.Context, si *sessionInfo, step int, record 
 		}
 		return t.settle(c)
 	}})
+}
+
+// dropAfter deletes what there is of later steps.
+func (s *Store) dropAfter(ctx context.Context, si *sessionInfo, last int) error {
+	all := steps(si)
+	for i := len(all) - 1; i >= 0 && all[i] > last; i-- {
+		if err := s.dropStep(ctx, si, all[i], true); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *Store) record(ctx context.Context, si *sessionInfo, step int) (rec engine.StoredRecord, err error) {

@@ -121,7 +121,7 @@ func (c *checker) gather(ctx context.Context, data string) (map[string]found, *v
 	}
 	// Tables that the manifest does not name were replaced by others.
 	tables := f.tables
-	if ids, err := readManifest(filepath.Join(data, "MANIFEST")); err == nil {
+	if ids, err := readManifest(filepath.Join(data, manifestName)); err == nil && len(ids) > 0 {
 		tables = ids
 	}
 	for _, id := range tables {
@@ -183,7 +183,7 @@ func (v *valueFiles) get(key string, at place) ([]byte, bool) {
 	if uint64(at.off)+uint64(at.len) > uint64(len(v.b)) {
 		return nil, false
 	}
-	e, ok := parseLogEntry(v.b[at.off : at.off+at.len])
+	e, ok := parseLogEntry(v.b[at.off:at.off+at.len], nil)
 	if !ok || string(e.name()) != key {
 		return nil, false
 	}
@@ -233,7 +233,7 @@ func fill(ctx context.Context, dir string, rows map[string]found, values *valueF
 func sortedByPlace(rows map[string]found) []string {
 	keys := make([]string, 0, len(rows))
 	for k, r := range rows {
-		if !r.deleted && strings.IndexByte("osjhd", k[0]) >= 0 {
+		if !r.deleted && strings.IndexByte("osjhdm", k[0]) >= 0 {
 			keys = append(keys, k)
 		}
 	}

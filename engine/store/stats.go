@@ -30,7 +30,7 @@ type Stats struct {
 func (s *Store) Stats(ctx context.Context) (Stats, error) {
 	var st Stats
 	err := s.view(ctx, func(txn *badger.Txn) error {
-		it := newIterator(txn, nil, false)
+		it := newIterator(txn, nil)
 		defer it.Close()
 		for it.Rewind(); it.Valid(); it.Next() {
 			if err := ctx.Err(); err != nil {

@@ -228,6 +228,7 @@ func (s *Store) Close() error {
 func (s *Store) shut() error {
 	s.w.stop()
 	s.syncing.stop()
+	s.mergeYoung()
 	err := s.closeBadger()
 	if err == nil && s.dir != "" {
 		err = tidy(filepath.Join(s.dir, badgerDir))

@@ -21,6 +21,8 @@ const (
 // what is to be written; when it fails nothing of it is. Plans may run again.
 type op struct {
 	plan func(t *tx) error
+	// alone, instead of a plan, runs outside of any transaction, while nothing is written.
+	alone func() error
 	// size is about what it writes, in bytes.
 	size int64
 	// frees tells that it gives space back in the end, so that it may use a part of the reserve.
@@ -131,11 +133,21 @@ func (w *writer) write(group []*op) (rest []*op) {
 		}
 		return nil
 	}
+	if first := group[0]; first.alone != nil {
+		if first.state.CompareAndSwap(opWaiting, opTaken) {
+			first.finish(guard(first.alone))
+		}
+		return group[1:]
+	}
 	t := newTx(w.s)
 	defer t.txn.Discard()
 	var in []*op
 	var size int64
 	for i, o := range group {
+		if o.alone != nil {
+			rest = group[i:]
+			break
+		}
 		if o.state.Load() != opTaken && !o.state.CompareAndSwap(opWaiting, opTaken) {
 			o.finish(context.Canceled) // nobody listens
 			continue

@@ -198,6 +198,16 @@ func TestTreeOfBigDirectory(t *testing.T) {
 				must(t, s.Remove(fmt.Sprint(n)))
 			}
 		}
+		if n > 0 && r.IntN(2) == 0 { // what an entry leads to changes
+			name := fmt.Sprint(r.IntN(n))
+			mustErrno(t, s.Chmod(name, 0o600), 0)
+			if s.commit(t).Tree == fresh(n) {
+				t.Fatalf("%d files: a mode does not change the hash", n)
+			}
+			mustErrno(t, s.Chmod(name, 0o644), 0)
+			s.commit(t)
+			was = n
+		}
 		if r.IntN(3) == 0 {
 			var b cas.Batch
 			_, err := s.Commit(&b)
@@ -294,11 +304,15 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 	}
 	// What is spilled and then dropped is given back.
-	for range 3 {
+	for i := range 10 {
 		f.Truncate(0)
 		f.Seek(0, 0)
-		for range 100 {
+		for j := range 100 {
+			data[0], data[1] = byte(i), byte(j)
 			f.Write(data)
+		}
+		if n := len(s.store.claims); n > 150 {
+			t.Fatalf("%d objects are held for 100 that are used", n)
 		}
 	}
 	s.Rollback()
@@ -397,4 +411,100 @@ func TestTinyChunksAreCharged(t *testing.T) {
 		t.Fatalf("%d pieces in 1 MiB", pieces)
 	}
 	must(t, m.CheckState())
+}
+
+// What was rolled back leaves no trace, not even in what a directory's next entry is numbered.
+func TestRollbackLeavesNothing(t *testing.T) {
+	frame := func(and func(s *stored)) cas.Hash {
+		s := newStored(vfs.Options{Now: func() int64 { return 5 }})
+		for i := range 300 {
+			must(t, s.WriteFile(fmt.Sprint(i), []byte("x"), 0o644))
+		}
+		must(t, s.MkdirAll("d/e", 0o755))
+		must(t, s.WriteFile("d/a", []byte("x"), 0o644))
+		mustErrno(t, s.Link("d/a", "d/e/b"), 0)
+		s.commit(t)
+		s.Checkpoint()
+		and(s)
+		must(t, s.WriteFile("last", []byte("x"), 0o644))
+		must(t, s.MkdirAll("d/last", 0o755))
+		c := s.commit(t)
+		if clone := (&stored{s.Clone(), s.store, s.opts}).commit(t); clone.Tree != c.Tree {
+			t.Fatal("the hash is wrong")
+		}
+		return c.Frame
+	}
+	want := frame(func(*stored) {})
+	got := frame(func(s *stored) {
+		for i := range 290 {
+			must(t, s.Remove(fmt.Sprint(i)))
+		}
+		mustErrno(t, s.Rename("d", "moved"), 0)
+		must(t, s.MkdirAll("moved/more", 0o755))
+		must(t, s.WriteFile("more", []byte("x"), 0o644))
+		var b cas.Batch
+		_, err := s.Commit(&b)
+		must(t, err)
+		s.Rollback()
+		must(t, s.CheckState())
+	})
+	if got != want {
+		t.Fatal("the frames differ")
+	}
+}
+
+// A clock that stands still must not hide a change.
+func TestChangeWithoutTime(t *testing.T) {
+	s := newStored(vfs.Options{Now: func() int64 { return 5 }})
+	must(t, s.WriteFile("a", bytes.Repeat([]byte("x"), 200_000), 0o644))
+	before := s.commit(t)
+	f := mustOpen(t, s, "a", sys.O_RDWR)
+	mustErrno(t, f.Truncate(1<<16), 0)
+	mustErrno(t, f.Truncate(200_000), 0)
+	c := s.commit(t)
+	if !c.Changed || c.Tree == before.Tree {
+		t.Fatalf("%+v", c)
+	}
+	if dump(t, s.openFrame(t, c.Frame).FS) != dump(t, s.FS) {
+		t.Fatal("the states differ")
+	}
+}
+
+// Runs of entries and chunks that do not fit into one part go on in the next.
+func TestManyParts(t *testing.T) {
+	s := newStored(vfs.Options{})
+	f := mustOpen(t, s, "a", sys.O_RDWR|sys.O_CREAT)
+	pad := strings.Repeat("n", 200)
+	chunks := func(n int, mark string) {
+		for i := range n {
+			f.Pwrite(fmt.Append(nil, mark, i), int64(i*3)<<16)
+		}
+	}
+	for i := range 5000 {
+		must(t, s.WriteFile(fmt.Sprint(pad, i), nil, 0o644))
+	}
+	chunks(cas.MaxRefs+100, "first")
+	check := func(parts int) {
+		t.Helper()
+		c := s.commit(t)
+		o, err := s.store.Get(c.Frame)
+		must(t, err)
+		if len(o.Refs) < parts {
+			t.Fatalf("%d parts", len(o.Refs))
+		}
+		if again := s.openFrame(t, c.Frame).commit(t); again.Changed || again.Tree != c.Tree {
+			t.Fatal("the states differ")
+		}
+	}
+	check(4)
+	chunks(cas.MaxRefs+50, "second")
+	for i := range 4000 {
+		mustErrno(t, s.Rename(fmt.Sprint(pad, i), fmt.Sprint("m", pad, i)), 0)
+	}
+	check(4)
+	mustErrno(t, f.Truncate(0), 0)
+	for i := range 5000 {
+		s.Remove(fmt.Sprint(pad, i))
+	}
+	check(1)
 }

@@ -188,7 +188,9 @@ func (x *durable) commit(fail bool) {
 	must(x, x.store.add(&b))
 	must(x, x.store.complete(c.Frame))
 	if x.next()%3 == 0 { // somebody writes meanwhile
-		x.do(x.next() % 15)
+		for range x.next() % 8 {
+			x.do(x.next() % 15)
+		}
 		x.m.Committed()
 		x.saved = nil // it is not known here
 	} else {

@@ -70,8 +70,12 @@ func (x *exporter) export(i Info, name string) error {
 		err := x.root.Mkdir(name, 0o700)
 		if errors.Is(err, fs.ErrExist) {
 			var old fs.FileInfo
-			if old, err = x.root.Lstat(name); err == nil && !old.IsDir() {
+			switch old, err = x.root.Lstat(name); {
+			case err != nil:
+			case !old.IsDir():
 				err = &fs.PathError{Op: "export", Path: name, Err: fs.ErrExist}
+			case x.overwrite:
+				err = x.root.Chmod(name, old.Mode().Perm()|0o700)
 			}
 		}
 		if err != nil {

@@ -178,7 +178,10 @@ func (f *hostFile) Read(buf []byte) (int, sys.Errno) {
 
 // Pread implements sys.File.
 func (f *hostFile) Pread(buf []byte, off int64) (int, sys.Errno) {
-	if off < 0 {
+	switch {
+	case f.isDir():
+		return 0, sys.EISDIR
+	case off < 0:
 		return 0, sys.EINVAL
 	}
 	n, err := f.f.ReadAt(buf, off)

@@ -42,6 +42,11 @@ func (h *hostFS) Rename(from, to string) sys.Errno {
 				}
 				return sys.ENOTEMPTY
 			}
+			if err := h.root.Rename(from, to); err != nil { // into itself by way of a link, say
+				h.root.Mkdir(to, dst.Mode().Perm())
+				return hostErrno(err)
+			}
+			return 0
 		}
 	}
 	return hostErrno(h.root.Rename(from, to))

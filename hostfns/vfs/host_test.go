@@ -246,6 +246,9 @@ func TestHostRenameToItself(t *testing.T) {
 		t.Skip(errno)
 	}
 	mustErrno(t, fsys.Rename("d/sub", "l/sub"), 0)
+	if errno := fsys.Rename("d", "l/sub"); errno == 0 {
+		t.Fatal("moved into itself")
+	}
 	_, errno := fsys.Stat("d/sub")
 	mustErrno(t, errno, 0)
 }

@@ -261,3 +261,81 @@ func TestRemoveWhileWalking(t *testing.T) {
 		t.Fatalf("%+v %v", u, maps.Collect(maps.All(memorySnapshot(t, m))))
 	}
 }
+
+func TestExportDir(t *testing.T) {
+	s := newStored(vfs.Options{CacheBytes: 1})
+	must(t, s.MkdirAll("a/b", 0o755))
+	must(t, s.WriteFile("a/b/one", []byte("1"), 0o755))
+	must(t, s.WriteFile("a/two", bytes.Repeat([]byte("2"), 200_000), 0o600))
+	mustErrno(t, s.Symlink("../a/two", "a/link"), 0)
+	mustErrno(t, s.Symlink("/etc/passwd", "a/out"), 0)
+	mustErrno(t, s.Symlink("../../../x", "a/up"), 0)
+	mustErrno(t, s.Link("a/two", "a/zhard"), 0)
+	mustErrno(t, s.Chmod("a/b", 0o555), 0)
+	sparse := mustOpen(t, s, "a/sparse", sys.O_RDWR|sys.O_CREAT)
+	sparse.Pwrite([]byte("end"), 1<<20)
+	mustErrno(t, s.Utimens("a/b/one", 5e9, 7e9), 0)
+	s = s.reopen(t)
+
+	dir := filepath.Join(t.TempDir(), "new")
+	stats, err := s.ExportDir("/", dir, false)
+	must(t, err)
+	t.Cleanup(func() { os.Chmod(filepath.Join(dir, "a/b"), 0o755) })
+	if stats.Files != 7 || stats.Skipped != 2 || stats.Bytes != 1+200_000+1<<20+3 {
+		t.Fatalf("%+v", stats)
+	}
+	info, err := os.Stat(filepath.Join(dir, "a/b/one"))
+	must(t, err)
+	if info.Mode().Perm() != 0o755 || info.ModTime().Unix() != 7 {
+		t.Fatal(info.Mode(), info.ModTime())
+	}
+	if info, err = os.Stat(filepath.Join(dir, "a/b")); err != nil || info.Mode().Perm() != 0o555 {
+		t.Fatal(info.Mode(), err)
+	}
+	one, _ := os.Stat(filepath.Join(dir, "a/two"))
+	two, _ := os.Stat(filepath.Join(dir, "a/zhard"))
+	if !os.SameFile(one, two) {
+		t.Fatal("hard links are two files")
+	}
+	// It comes back as it was.
+	back := newStored(vfs.Options{})
+	_, err = back.ImportDir("/", dir)
+	must(t, err)
+	if data, err := back.ReadFile("a/link"); err != nil || len(data) != 200_000 {
+		t.Fatal(len(data), err)
+	}
+
+	if _, err = s.ExportDir("/", dir, false); !errors.Is(err, fs.ErrExist) {
+		t.Fatal(err)
+	}
+	// Replacing never writes through what is there.
+	outside := filepath.Join(t.TempDir(), "secret")
+	must(t, os.WriteFile(outside, []byte("secret"), 0o600))
+	must(t, os.Remove(filepath.Join(dir, "a/two")))
+	must(t, os.Symlink(outside, filepath.Join(dir, "a/two")))
+	_, err = s.ExportDir("/", dir, true)
+	must(t, err)
+	if data, _ := os.ReadFile(outside); string(data) != "secret" {
+		t.Fatal("a file outside was written")
+	}
+	// A directory that is a link on the host is not followed.
+	other := t.TempDir()
+	must(t, os.Symlink(outside, filepath.Join(other, "a")))
+	if _, err = s.ExportDir("/", other, true); !errors.Is(err, fs.ErrExist) {
+		t.Fatal(err)
+	}
+	if _, err = s.ExportDir("a/b/one", other, false); err != nil {
+		t.Fatal(err)
+	}
+	if data, _ := os.ReadFile(filepath.Join(other, "one")); string(data) != "1" {
+		t.Fatal(string(data))
+	}
+	if _, err = s.ExportDir("no", other, false); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	huge := vfs.New(&vfs.Options{MaxBytes: 1 << 20})
+	mustErrno(t, mustOpen(t, huge, "a", sys.O_RDWR|sys.O_CREAT).Truncate(1<<40), 0)
+	if _, err = huge.ExportDir("/", t.TempDir(), false); !errors.Is(err, vfs.EFBIG) {
+		t.Fatal(err)
+	}
+}

@@ -74,9 +74,7 @@ func (m *FS) restoreInode(n *inode, img *image) {
 	opens := n.opens
 	*n = img.inode
 	n.opens = opens
-	if n.flags &^= summed; len(n.chunks) > 0 {
-		n.flags |= shared // an earlier layer may have the list as well
-	}
+	n.flags &^= summed
 	m.linked(n)
 	if n.nlink == 0 {
 		m.addOrphan(n)

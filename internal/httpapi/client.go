@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/mayfly-run/mayfly/engine"
 )
@@ -59,15 +61,30 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 	return nil
 }
 
+// stopPatience is how long a request waits for a server that is about to end, and for another one in its place.
+const stopPatience = 30 * time.Second
+
 func (c *Client) send(ctx context.Context, method, path string, in any) (*http.Response, error) {
-	if in == nil {
-		return c.upload(ctx, method, path, "", nil)
+	var body []byte
+	contentType := ""
+	if in != nil {
+		var err error
+		if body, err = json.Marshal(in); err != nil {
+			return nil, err
+		}
+		contentType = "application/json"
 	}
-	b, err := json.Marshal(in)
-	if err != nil {
-		return nil, err
+	for start, wait := time.Now(), 5*time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
+		resp, err := c.upload(ctx, method, path, contentType, bytes.NewReader(body))
+		if !errors.Is(err, errStopping) || time.Since(start) > stopPatience {
+			return resp, err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, connectionError(ctx, ctx.Err())
+		}
 	}
-	return c.upload(ctx, method, path, "application/json", bytes.NewReader(b))
 }
 
 // upload sends a request with a body, and turns an answer that tells of an error into one. Closing the answer's body is

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -39,6 +40,15 @@ func (c *Client) Steps(ctx context.Context, name string, from int) iter.Seq2[*St
 func (c *Client) Step(ctx context.Context, name string, step int) (*Step, error) {
 	s := &Step{}
 	return s, c.call(ctx, http.MethodGet, sessionPath(name, "/journal/"+strconv.Itoa(step)), nil, s)
+}
+
+// Value returns a result that was too large to be told; ref is its Result.ResultRef.
+func (c *Client) Value(ctx context.Context, name, ref string) (io.ReadCloser, error) {
+	resp, err := c.send(ctx, http.MethodGet, sessionPath(name, "/value?"+url.Values{"ref": {ref}}.Encode()), nil)
+	if err != nil {
+		return nil, err
+	}
+	return &downloaded{resp.Body, resp}, nil
 }
 
 // Variables returns the variables of a session after a step.

@@ -19,6 +19,7 @@
 //	PUT    /v1/sessions/{name}/content        write a file, or unpack application/x-tar; ?path=, ?mode=0644
 //	GET    /v1/sessions/{name}/journal        steps; ?from=, ?limit=
 //	GET    /v1/sessions/{name}/journal/{step} all of one step
+//	GET    /v1/sessions/{name}/value          a result that was too large to be told; ?ref=, a "result_ref"
 //	GET    /v1/sessions/{name}/diff           ?from=, ?to=
 //	POST   /v1/sessions/{name}/verify         {"chain_only"}; answers with events
 //	GET    /v1/sessions/{name}/export         an archive (tar, zstd); ?latest_only=true

@@ -15,7 +15,11 @@ var ErrTooLarge = errors.New("too large")
 // ErrNoExecution: there is no execution of this ID, or it has ended.
 var ErrNoExecution = errors.New("no such execution")
 
-var errNoRoute = errors.New("no such route")
+var (
+	errNoRoute = errors.New("no such route")
+	// errStopping: the server is about to end. Nothing was done.
+	errStopping = errors.New("the process that has the store is ending")
+)
 
 const (
 	codeInternal = "internal"
@@ -41,6 +45,7 @@ var codes = []struct {
 	{"store_damaged", http.StatusInternalServerError, engine.ErrStoreDamaged},
 	{"too_many_sessions", http.StatusTooManyRequests, engine.ErrTooManySessions},
 	{"busy", http.StatusTooManyRequests, engine.ErrBusy},
+	{"stopping", http.StatusServiceUnavailable, errStopping},
 	{"closed", http.StatusServiceUnavailable, engine.ErrClosed},
 	{"unavailable", http.StatusNotImplemented, engine.ErrUnavailable},
 	{"no_file", http.StatusNotFound, fs.ErrNotExist},

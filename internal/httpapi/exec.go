@@ -39,7 +39,7 @@ func wireRequest(r *engine.Request) *ExecRequest {
 
 func (q *ExecRequest) request() engine.Request {
 	return engine.Request{
-		Code: q.Code, Filename: q.Filename, Args: q.Args, Env: q.Env, Timeout: time.Duration(q.Timeout) * time.Millisecond,
+		Code: q.Code, Filename: q.Filename, Args: q.Args, Env: q.Env, Timeout: milliseconds(q.Timeout),
 		MaxTicks: q.MaxTicks, NoResult: q.NoResult,
 	}
 }

@@ -203,7 +203,8 @@ func (h *handler) putContent(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer discard(body)
-	edit, note := func(fsys *vfs.FS) error { return writeFile(fsys, name, body, perm) }, fmt.Sprintf("put %.1000q, %d bytes", name, size)
+	edit := func(fsys *vfs.FS) error { return writeFile(fsys, name, body, perm) }
+	note := fmt.Sprintf("put %.1000q, %d bytes", name, size)
 	if r.Header.Get("Content-Type") == typeTar {
 		edit = func(fsys *vfs.FS) error {
 			_, err := fsys.ImportTar(name, body)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mayfly-run/mayfly/engine"
 )
@@ -37,6 +39,19 @@ func TestErrorsTravel(t *testing.T) {
 	}
 	if p := describe(errors.New("whatever")); p.Code != codeInternal || p.status() != http.StatusInternalServerError {
 		t.Errorf("an unknown error is %+v", p)
+	}
+}
+
+func TestMilliseconds(t *testing.T) {
+	for n, want := range map[int64]time.Duration{
+		0: 0, 1500: 1500 * time.Millisecond, -1: -time.Millisecond, math.MaxInt64: math.MaxInt64 / time.Millisecond * time.Millisecond,
+	} {
+		if got := milliseconds(n); got != want {
+			t.Errorf("%d is %v, want %v", n, got, want)
+		}
+	}
+	if milliseconds(math.MinInt64) >= 0 {
+		t.Error("the smallest number is not negative")
 	}
 }
 
@@ -178,12 +193,28 @@ func TestShutdownWaits(t *testing.T) {
 	if err := s.Shutdown(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("shut down while a request is under way: %v", err)
 	}
-	if _, err := s.Dial(t.Context()); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("a connection was made: %v", err)
+	// New work is refused, and its client tries again until there is another server.
+	if _, err := NewClient(s.Dial).upload(t.Context(), http.MethodGet, "/v1/health", "", nil); !errors.Is(err, errStopping) {
+		t.Errorf("new work: %v", err)
+	}
+	other := Start(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, Health{PID: 8}) }), nil)
+	defer other.Shutdown(context.Background())
+	dials := 0
+	h, err := NewClient(func(ctx context.Context) (net.Conn, error) {
+		if dials++; dials > 2 {
+			return other.Dial(ctx)
+		}
+		return s.Dial(ctx)
+	}).Health(t.Context())
+	if err != nil || h.PID != 8 {
+		t.Errorf("the other server's answer: %+v, %v", h, err)
 	}
 	close(leave)
 	if err := s.Shutdown(t.Context()); err != nil {
 		t.Error(err)
+	}
+	if _, err := s.Dial(t.Context()); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a connection was made: %v", err)
 	}
 	if h := <-answer; h.PID != 7 {
 		t.Errorf("the answer was %+v", h)

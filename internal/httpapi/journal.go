@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -144,6 +145,26 @@ func (h *handler) getStep(w http.ResponseWriter, r *http.Request) error {
 	}
 	writeJSON(w, http.StatusOK, s)
 	return nil
+}
+
+// getValue sends a large result: JSON where it could be, else as the language prints it.
+func (h *handler) getValue(w http.ResponseWriter, r *http.Request) error {
+	ref := r.URL.Query().Get("ref")
+	if ref == "" {
+		return badRequest("write ref=value:3, a result_ref", "no ref")
+	}
+	var value []byte
+	err := h.use(r, func(s *engine.Session) (err error) {
+		value, err = s.Value(ref)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return download(w, typeFile, func(w io.Writer) error {
+		_, err := w.Write(value)
+		return err
+	})
 }
 
 type variableList struct {

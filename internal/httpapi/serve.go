@@ -13,6 +13,7 @@ import (
 // Server serves a handler: on the listeners that it is given, and within the process.
 type Server struct {
 	http *http.Server
+	gate *gate
 	pipe *pipeListener
 	done sync.WaitGroup
 }
@@ -22,10 +23,11 @@ func Start(h http.Handler, log *slog.Logger, listeners ...net.Listener) *Server 
 	if log == nil {
 		log = slog.Default()
 	}
+	g := newGate(h)
 	s := &Server{
-		pipe: newPipeListener(),
+		gate: g, pipe: newPipeListener(),
 		http: &http.Server{
-			Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
+			Handler: g, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
 			ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		},
 	}
@@ -42,10 +44,13 @@ func Start(h http.Handler, log *slog.Logger, listeners ...net.Listener) *Server 
 // Dial connects to the server from within its process.
 func (s *Server) Dial(ctx context.Context) (net.Conn, error) { return s.pipe.dial(ctx) }
 
-// Shutdown takes no more connections, waits until the requests under way are answered, and ends those that are not when
-// ctx ends. It may be called again to go on waiting.
+// Shutdown lets no new work in, which clients take elsewhere, waits until the requests under way are answered, and stops
+// serving. When ctx ends before, it returns its error, and may be called again to go on waiting.
 func (s *Server) Shutdown(ctx context.Context) error {
-	err := s.http.Shutdown(ctx)
+	err := s.gate.drain(ctx)
+	if err == nil {
+		err = s.http.Shutdown(ctx)
+	}
 	if err == nil {
 		s.done.Wait()
 	}

@@ -75,6 +75,7 @@ func New(e *engine.Engine, o *Options) http.Handler {
 		"PUT /v1/sessions/{name}/content":        h.putContent,
 		"GET /v1/sessions/{name}/journal":        h.listSteps,
 		"GET /v1/sessions/{name}/journal/{step}": h.getStep,
+		"GET /v1/sessions/{name}/value":          h.getValue,
 		"GET /v1/sessions/{name}/diff":           h.diff,
 		"POST /v1/sessions/{name}/verify":        h.verify,
 		"GET /v1/sessions/{name}/export":         h.export,
@@ -108,7 +109,8 @@ func (h *handler) wrap(f route) http.Handler {
 
 func (h *handler) noRoute(_ http.ResponseWriter, r *http.Request) error {
 	return &engine.Error{
-		Err: fmt.Errorf("%w: %s %.200s", errNoRoute, r.Method, r.URL.Path), Phase: engine.PhaseRequest, Hint: "see the documentation of the API",
+		Err: fmt.Errorf("%w: %s %.200s", errNoRoute, r.Method, r.URL.Path), Phase: engine.PhaseRequest,
+		Hint: "see the documentation of the API",
 	}
 }
 

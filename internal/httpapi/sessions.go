@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -32,9 +33,15 @@ func wireOptions(o *engine.SessionOptions) *SessionOptions {
 
 func (o *SessionOptions) options() *engine.SessionOptions {
 	return &engine.SessionOptions{
-		Sandbox: o.Sandbox, Labels: o.Labels, Tenant: o.Tenant, IdleTTL: time.Duration(o.IdleTTL) * time.Millisecond,
-		MaxAge: time.Duration(o.MaxAge) * time.Millisecond, Snapshots: o.Snapshots, Existing: o.Existing, New: o.New,
+		Sandbox: o.Sandbox, Labels: o.Labels, Tenant: o.Tenant, IdleTTL: milliseconds(o.IdleTTL), MaxAge: milliseconds(o.MaxAge),
+		Snapshots: o.Snapshots, Existing: o.Existing, New: o.New,
 	}
+}
+
+// milliseconds makes a duration of a number that came from outside: what is too large stands for some 292 years.
+func milliseconds(n int64) time.Duration {
+	const most = int64(math.MaxInt64 / time.Millisecond)
+	return time.Duration(min(max(n, -most), most)) * time.Millisecond
 }
 
 // Opened is a session that was opened, with what a person should know about how that went.
