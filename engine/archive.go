@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -36,7 +37,8 @@ type archiveTrailer struct {
 
 // ExportOptions of Engine.Export; nil means the defaults.
 type ExportOptions struct {
-	// LatestOnly leaves out the snapshots and files of all steps but the last one. The journal is whole in any case.
+	// LatestOnly leaves out the snapshots and files of the steps before the last one, as far as that does not need them. The
+	// journal is whole in any case.
 	LatestOnly bool
 }
 
@@ -54,7 +56,10 @@ func (e *Engine) Export(ctx context.Context, session string, w io.Writer, o *Exp
 	if err != nil {
 		return err
 	}
-	x := &exporter{j: j, tw: tar.NewWriter(z), seen: map[cas.Hash]bool{}, options: o}
+	if o.LatestOnly {
+		j.head.Kept = max(j.head.Kept, j.head.Snapshot)
+	}
+	x := &exporter{j: j, tw: tar.NewWriter(z), seen: map[cas.Hash]bool{}}
 	if err := x.write(ctx); err != nil {
 		z.Close()
 		return storeError(err)
@@ -63,10 +68,9 @@ func (e *Engine) Export(ctx context.Context, session string, w io.Writer, o *Exp
 }
 
 type exporter struct {
-	j       *Journal
-	tw      *tar.Writer
-	seen    map[cas.Hash]bool
-	options *ExportOptions
+	j    *Journal
+	tw   *tar.Writer
+	seen map[cas.Hash]bool
 }
 
 func (x *exporter) write(ctx context.Context) error {
@@ -99,26 +103,15 @@ func (x *exporter) write(ctx context.Context) error {
 
 // step writes the objects of a record, and the record. A state that was not kept is left out.
 func (x *exporter) step(r *Record) error {
-	last := r.Step == x.j.head.Step
-	keep := x.j.head.Snapshots.Keep
-	optional := map[cas.Hash]bool{}
-	if keep > 0 && r.Step <= x.j.head.Step-keep || x.options.LatestOnly && !last {
-		for _, h := range r.State.holds() {
-			optional[h] = true
-		}
-	}
 	for _, h := range r.holds() {
-		if !optional[h] {
-			if err := x.object(h); err != nil {
-				return err
-			}
+		if !x.j.head.keeps(r.Step) && slices.Contains(r.State.holds(), h) {
+			continue
+		}
+		if err := x.object(h); err != nil {
+			return err
 		}
 	}
-	stored, err := r.encode()
-	if err != nil {
-		return err
-	}
-	return x.file(fmt.Sprintf("%s%010d.json", archiveRecords, r.Step), stored)
+	return x.file(fmt.Sprintf("%s%010d.json", archiveRecords, r.Step), r.raw)
 }
 
 // object writes an object after all that it names.

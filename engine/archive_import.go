@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -237,6 +238,8 @@ func (i *importer) record(ctx context.Context, b []byte) error {
 	}
 	h := *i.head
 	h.Step, h.Record = r.Step, r.Hash()
+	h.Kept = min(i.final.Kept, r.Step)
+	h.Dropped = h.Kept
 	if h.Snapshot = r.Step; !r.State.stored() {
 		h.Snapshot = i.final.First
 	}
@@ -244,10 +247,10 @@ func (i *importer) record(ctx context.Context, b []byte) error {
 	if err != nil {
 		return err
 	}
-	// The state of a step before the last may have been left out of the archive. Then it cannot be held.
+	// A state that was not kept is not in the archive, and cannot be held.
 	var holds []cas.Hash
 	for _, hash := range r.holds() {
-		if i.put[hash] || r.Step == i.final.Step || hash != r.State.Files && hash != r.State.Memory {
+		if i.put[hash] || i.final.keeps(r.Step) || !slices.Contains(r.State.holds(), hash) {
 			holds = append(holds, hash)
 		}
 	}

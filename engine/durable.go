@@ -36,8 +36,8 @@ type SnapshotPolicy struct {
 	// Every is the number of steps from one snapshot to the next. Default 1; negative: none but those that Session.Snapshot
 	// takes.
 	Every int `json:"every,omitempty"`
-	// Keep is the number of steps whose snapshots and files are kept, the latest ones. Default 0: all. The journal is kept
-	// anyway.
+	// Keep is the number of steps whose snapshots and files are kept, the latest ones, and what they are relative to. Default
+	// 0: all. The journal is kept anyway.
 	Keep int `json:"keep,omitempty"`
 }
 
@@ -68,13 +68,16 @@ type SessionInfo struct {
 
 // sessionHead is what the store keeps of a session besides its journal. It changes with each step.
 type sessionHead struct {
-	Version   int               `json:"version"`
-	ID        string            `json:"id"`
-	Sandbox   Sandbox           `json:"sandbox"`
-	Step      int               `json:"step"`
-	First     int               `json:"first,omitempty"` // the step of the first record
-	Record    cas.Hash          `json:"record"`
-	Snapshot  int               `json:"snapshot"`
+	Version  int      `json:"version"`
+	ID       string   `json:"id"`
+	Sandbox  Sandbox  `json:"sandbox"`
+	Step     int      `json:"step"`
+	First    int      `json:"first,omitempty"` // the step of the first record
+	Record   cas.Hash `json:"record"`
+	Snapshot int      `json:"snapshot"`
+	// The states of the steps before Kept are given up, those from Dropped on by the last commit.
+	Kept      int               `json:"kept,omitempty"`
+	Dropped   int               `json:"dropped,omitempty"`
 	Parent    *StepRef          `json:"parent,omitempty"`
 	Labels    map[string]string `json:"labels,omitempty"`
 	Tenant    string            `json:"tenant,omitempty"`
@@ -94,7 +97,7 @@ func parseHead(b []byte) (*sessionHead, error) {
 	if err := json.Unmarshal(b, h); err != nil {
 		return nil, fmt.Errorf("%w: head of a session: %v", ErrStoreDamaged, err)
 	}
-	if h.Version != headVersion || CheckSessionName(h.ID) != nil || h.Step < 0 || h.First < 0 || h.First > h.Step {
+	if h.Version != headVersion || CheckSessionName(h.ID) != nil || h.Step < 0 || h.First < 0 || h.First > h.Step || h.Kept < 0 || h.Kept > h.Step || h.Dropped < 0 || h.Dropped > h.Kept {
 		return nil, fmt.Errorf("%w: head of session %.80q, version %d", ErrStoreDamaged, h.ID, h.Version)
 	}
 	return h, nil

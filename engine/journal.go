@@ -118,10 +118,10 @@ func (j *Journal) stateError(r *Record, err error) error {
 	if err == nil {
 		return nil
 	}
-	if keep := j.head.Snapshots.Keep; keep > 0 && r.Step <= j.head.Step-keep {
+	if !j.head.keeps(r.Step) {
 		return &Error{
 			Err: fmt.Errorf("%w: the state of step %d was not kept: %w", ErrNoStep, r.Step, err), Phase: PhaseStore,
-			Hint: fmt.Sprintf("the session keeps the states of its last %d steps", keep),
+			Hint: fmt.Sprintf("the session keeps the states of its last %d steps", j.head.Snapshots.Keep),
 		}
 	}
 	return storeError(err)

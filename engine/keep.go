@@ -171,6 +171,9 @@ func (s *Session) append(ctx context.Context, rec *Record, b *cas.Batch) error {
 	if rec.State.stored() {
 		head.Snapshot = rec.Step
 	}
+	if err := s.journal().retain(ctx, &head, rec); err != nil {
+		return err
+	}
 	h, err := head.encode()
 	if err != nil {
 		return err
@@ -181,41 +184,10 @@ func (s *Session) append(ctx context.Context, rec *Record, b *cas.Batch) error {
 	if err != nil {
 		return err
 	}
-	s.advance(&head, rec)
-	return nil
-}
-
-// advance makes a committed record the session's last one, and gives up what the policy does not keep.
-func (s *Session) advance(head *sessionHead, rec *Record) {
 	s.state.Lock()
-	s.kept.head, s.kept.last = head, rec
+	k.head, k.last = &head, rec
 	s.state.Unlock()
 	s.step = rec.Step
-	keep := head.Snapshots.Keep
-	old := rec.Step - keep
-	if keep <= 0 || old < head.First {
-		return
-	}
-	err := s.e.release(context.Background(), head.ID, old)
-	if err != nil {
-		s.e.opts.Logger.Warn("drop old snapshot", "session", head.ID, "step", old, "error", err)
-	}
-}
-
-// release gives up the stored state of a step.
-func (e *Engine) release(ctx context.Context, session string, step int) error {
-	for stored, err := range e.opts.Store.Records(ctx, session, step) {
-		if err != nil {
-			return err
-		}
-		if stored.Step != step {
-			return nil
-		}
-		rec, err := parseRecord(stored.Record)
-		if err != nil {
-			return err
-		}
-		return e.opts.Store.Release(ctx, session, step, rec.State.holds())
-	}
+	s.e.dropStates(ctx, &head)
 	return nil
 }

@@ -35,7 +35,7 @@ func TestKillNine(t *testing.T) {
 	k.random = rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	for i := range kills {
 		k.cycle()
-		if i%5 == 4 || i == kills-1 {
+		if i%5 == 4 || i == kills-1 || t.Failed() {
 			checkStore(t, k.dir)
 		}
 		if t.Failed() {

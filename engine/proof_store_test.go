@@ -10,15 +10,16 @@ import (
 	"github.com/mayfly-run/mayfly/engine/store"
 )
 
-// checkStore looks through a store that nobody has open.
+// checkStore looks through a store that nobody has open, for errors.
 func checkStore(t testing.TB, dir string) {
 	t.Helper()
 	r, err := store.Check(t.Context(), dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !r.OK {
-		for _, f := range r.Findings {
+	for _, f := range r.Findings {
+		// That something was being written when the process ended is to be expected.
+		if f.Level == store.Error {
 			t.Errorf("%v", f)
 		}
 	}

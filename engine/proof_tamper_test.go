@@ -396,3 +396,37 @@ func (i *importer) variables(t *testing.T, name string) ([]engine.Variable, erro
 	}
 	return j.Variables(t.Context(), engine.Latest)
 }
+
+// TestExportImported: a record is exported as it is, whoever wrote it.
+func TestExportImported(t *testing.T) {
+	i := newImporter(t)
+	once, err := i.Import(t.Context(), bytes.NewReader(takeApart(t, i.good).bytes()), "once") // fields in another order
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []*engine.ExportOptions{nil, {LatestOnly: true}} {
+		var b bytes.Buffer
+		if err := i.Export(t.Context(), "once", &b, o); err != nil {
+			t.Fatal(err)
+		}
+		twice, err := i.Import(t.Context(), &b, "twice")
+		if err != nil || twice.Record != once.Record || twice.Step != once.Step || twice.Snapshot != once.Snapshot {
+			t.Fatalf("%+v, %v, want %+v", twice, err, once)
+		}
+		s, err := i.Open(t.Context(), "twice", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, s, "x, len(data), f.read(), g.read(1)", "(12, 1000000, '', 'y')")
+		if _, err := s.Rewind(t.Context(), 2); err != nil { // rebuilt, if there is no snapshot
+			t.Error(err)
+		}
+		if err := i.Remove(t.Context(), "twice"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := i.Remove(t.Context(), "once"); err != nil {
+		t.Error(err)
+	}
+	i.empty()
+}

@@ -56,6 +56,7 @@ type Record struct {
 	State State `json:"state"`
 
 	hash cas.Hash
+	raw  []byte // as it is stored
 }
 
 // StepRef names a step of a session.
@@ -192,13 +193,13 @@ func (r *Record) encode() ([]byte, error) {
 	if len(b) > MaxRecord {
 		return nil, fmt.Errorf("record of %d bytes, at most %d are possible", len(b), MaxRecord)
 	}
-	r.hash = sha256.Sum256(b)
+	r.hash, r.raw = sha256.Sum256(b), b
 	return b, nil
 }
 
 // parseRecord decodes a stored record, which an import may have made.
 func parseRecord(b []byte) (*Record, error) {
-	r := &Record{hash: sha256.Sum256(b)}
+	r := &Record{hash: sha256.Sum256(b), raw: b}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(r); err != nil {

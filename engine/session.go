@@ -244,6 +244,9 @@ func (s *Session) trim() {
 	}
 	unload := s.e.opts.UnloadAfter
 	if s.kept != nil && s.trimmed {
+		if !s.kept.last.State.stored() {
+			return // having it again would take running it again
+		}
 		if err := s.abandon(context.Background()); err != nil {
 			s.e.opts.Logger.Warn("unload idle session", "session", s.id, "error", err)
 		}

@@ -78,7 +78,7 @@ func (s *Session) resume(ctx context.Context) (Sandboxed, error) {
 		return r.box, nil
 	}
 	for _, n := range r.notes {
-		s.e.opts.Logger.Warn("open session", "session", s.id, "note", n)
+		s.e.opts.Logger.Info("open session", "session", s.id, "note", n)
 	}
 	s.state.Lock()
 	k.notes = append(k.notes, r.notes...)

@@ -96,9 +96,9 @@ func (j *Journal) verifyChain(ctx context.Context, v *Verification) ([]*Record, 
 			damage(step, "the record does not follow the one before it: %v instead of %v", r.Previous, previous)
 		}
 		v.Records++
-		dropped := j.head.Snapshots.Keep > 0 && r.Step <= j.head.Step-j.head.Snapshots.Keep
+		dropped := !j.head.keeps(r.Step)
 		for _, h := range r.holds() {
-			if dropped && (h == r.State.Files || h == r.State.Memory) {
+			if dropped && slices.Contains(r.State.holds(), h) {
 				continue
 			}
 			if err := j.verifyObject(v, seen, h); err != nil {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/mayfly-run/mayfly/engine"
 	"github.com/mayfly-run/mayfly/engine/store"
 )
 
@@ -16,7 +17,9 @@ func checkStore(ctx context.Context, f *storeFlags, repair, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	o := &store.CheckOptions{Repair: repair, Logger: newLogger()}
+	o := &store.CheckOptions{
+		Repair: repair, Logger: newLogger(), Verify: engine.CheckRecords, HeadStep: engine.HeadStep, Rehead: engine.Rehead,
+	}
 	done := func() {}
 	if isTerminal(os.Stderr) {
 		o.Progress = func(p store.Progress) { fmt.Fprintf(os.Stderr, "\rmayfly: %s: %d \x1b[K", p.Phase, p.Done) }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -100,7 +101,7 @@ func (l *badgerLog) Warningf(f string, a ...any) {
 func (l *badgerLog) Infof(f string, a ...any) { l.Debugf(f, a...) }
 
 func (l *badgerLog) Debugf(f string, a ...any) {
-	if l.log.Enabled(nil, slog.LevelDebug) { //nolint:staticcheck // the handlers we know do not use the context
+	if l.log.Enabled(context.Background(), slog.LevelDebug) {
 		l.log.Debug("badger: " + strings.TrimSpace(fmt.Sprintf(f, a...)))
 	}
 }

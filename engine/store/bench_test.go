@@ -102,7 +102,8 @@ func BenchmarkCommitParallel(b *testing.B) {
 			for range batches {
 				batch, top := batchOf(b, r, 12<<10, 4<<10)
 				if err == nil {
-					err = s.Commit(ctx, &engine.Commit{Session: name, Create: step == 0, Step: step, Objects: batch, Holds: []cas.Hash{top}})
+					err = s.Commit(ctx, &engine.Commit{Session: name, Create: step == 0, Step: step, Objects: batch,
+						Holds: []cas.Hash{top}})
 				}
 				step++
 			}
@@ -126,9 +127,7 @@ func BenchmarkGet(b *testing.B) {
 		b.Run(fmt.Sprintf("%dKB", size>>10), func(b *testing.B) {
 			s := open(b, b.TempDir(), nil)
 			batch, top := batchOf(b, rand.New(rand.NewPCG(1, 2)), 3<<20, size)
-			if err := s.Commit(context.Background(), &engine.Commit{Session: "a", Create: true, Objects: batch, Holds: []cas.Hash{top}}); err != nil {
-				b.Fatal(err)
-			}
+			mustCommit(b, s, &engine.Commit{Session: "a", Create: true, Objects: batch, Holds: []cas.Hash{top}})
 			var hashes []cas.Hash
 			for h := range batch.All {
 				hashes = append(hashes, h)
@@ -172,9 +171,7 @@ func BenchmarkOpenClose(b *testing.B) {
 				s := open(b, dir, nil)
 				opening += time.Since(t)
 				if n > 0 { // a command commits one step
-					if err := s.Commit(context.Background(), &engine.Commit{Session: "a", Step: n, Record: make([]byte, 1500)}); err != nil {
-						b.Fatal(err)
-					}
+					mustCommit(b, s, &engine.Commit{Session: "a", Step: n, Record: make([]byte, 1500)})
 					n++
 				}
 				if err := s.Close(); err != nil {

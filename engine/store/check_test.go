@@ -201,7 +201,7 @@ func TestCheckRefuses(t *testing.T) {
 	}
 }
 
-// TestCheckNoRepair tells that a session stays when nobody can make a head for it.
+// TestCheckNoRehead tells that a session stays when nobody can make a head for it.
 func TestCheckNoRehead(t *testing.T) {
 	dir, _ := checkStore(t)
 	tamper(t, dir, setting{hashKey(keyObject, storetest.Step("a", 5).Holds[0]), nil})

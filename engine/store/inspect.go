@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/mayfly-run/mayfly/engine"
 )
 
 const (
@@ -242,27 +245,47 @@ func (f *files) latestValues() uint64 {
 // Badger trusts it so much that it may not come to an end. It is but a hint.
 func (f *files) checkDiscard(log *slog.Logger) error {
 	path := filepath.Join(f.dir, discardName)
-	b, err := os.ReadFile(path)
+	_, err := readDiscard(path)
+	if errors.Is(err, engine.ErrStoreDamaged) {
+		log.Warn("a file makes no sense; a new one is made", "file", inBadger(path))
+		return os.Remove(path)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	return err
+}
+
+// readDiscard returns the bytes of garbage for each value log. Most of the file is empty.
+func readDiscard(path string) (map[uint64]int64, error) {
+	f, err := os.Open(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if _, ok := parseDiscard(b); ok {
-		return nil
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, err
 	}
-	log.Warn("the file " + inBadger(path) + " makes no sense; a new one is made")
-	return os.Remove(path)
+	for n := min(int64(16<<10), fi.Size()); ; n = min(16*n, fi.Size()) {
+		b := make([]byte, n)
+		if _, err := io.ReadFull(io.NewSectionReader(f, 0, n), b); err != nil {
+			return nil, err
+		}
+		m, ok := parseDiscard(b)
+		switch {
+		case ok && fi.Size() >= 1<<20 && fi.Size()%16 == 0:
+			return m, nil
+		case ok || n == fi.Size():
+			return nil, damaged("the file %s makes no sense", inBadger(path))
+		}
+	}
 }
 
 // parseDiscard returns the bytes of garbage for each value log.
 func parseDiscard(b []byte) (map[uint64]int64, bool) {
-	if len(b) < 1<<20 || len(b)%16 != 0 {
-		return nil, false
-	}
 	m := map[uint64]int64{}
-	for p := 0; p < len(b); p += 16 {
+	for p := 0; p+16 <= len(b); p += 16 {
 		fid, n := binary.BigEndian.Uint64(b[p:]), binary.BigEndian.Uint64(b[p+8:])
 		if fid == 0 {
 			return m, true

@@ -157,7 +157,7 @@ func (m *model) step(t *testing.T, s *Store, r *rand.Rand) {
 		slices.SortFunc(c.Holds, func(a, b cas.Hash) int { return slices.Compare(a[:], b[:]) })
 		c.Holds = slices.Compact(c.Holds)
 		mustCommit(t, s, c)
-		m.sessions[name] = append(steps, c.Holds)
+		m.sessions[name] = append(m.sessions[name], c.Holds)
 	case x < 75 && len(steps) > 0:
 		step := r.IntN(len(steps))
 		holds := steps[step]

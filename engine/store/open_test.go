@@ -100,7 +100,8 @@ func TestLocked(t *testing.T) {
 	if !errors.Is(err, ErrLocked) || !errors.As(err, &le) {
 		t.Fatalf("open twice: %v", err)
 	}
-	if le.PID != os.Getpid() || le.Command != "mayfly serve" || le.Socket != "/run/mayfly.sock" || time.Since(le.Started) > time.Hour {
+	if le.PID != os.Getpid() || le.Command != "mayfly serve" || le.Socket != "/run/mayfly.sock" ||
+		time.Since(le.Started) > time.Hour {
 		t.Errorf("holder %+v", le)
 	}
 	for _, want := range []string{dir, "mayfly serve", "since", "/run/mayfly.sock"} {
@@ -133,15 +134,16 @@ func TestLockedText(t *testing.T) {
 	}{
 		{LockedError{Dir: "D"}, "store D is in use by another process; wait for it or stop it, or name another store"},
 		{LockedError{Dir: "D", PID: 12, Command: "mayfly repl", Started: now},
-			"store D is in use by process 12 (mayfly repl, since " + now.Format("15:04") + "); wait for it or stop it, or name another store"},
+			"store D is in use by process 12 (mayfly repl, since " + now.Format("15:04") +
+				"); wait for it or stop it, or name another store"},
 		{LockedError{Dir: "D", PID: 12, Socket: "S"}, "store D is in use by process 12; it takes requests at S"},
 	} {
 		if got := tt.e.Error(); got != tt.want {
 			t.Errorf("got  %s\nwant %s", got, tt.want)
 		}
 	}
-	if got := commandLine([]string{"/usr/bin/mayfly", "run", "-c", "a\nb\x1b[31m" + strings.Repeat("ü", 200)}); len([]rune(got)) != 80 ||
-		strings.ContainsAny(got, "\n\x1b") || !strings.HasPrefix(got, "mayfly run -c a b") {
+	got := commandLine([]string{"/usr/bin/mayfly", "run", "-c", "a\nb\x1b[31m" + strings.Repeat("ü", 200)})
+	if len([]rune(got)) != 80 || strings.ContainsAny(got, "\n\x1b") || !strings.HasPrefix(got, "mayfly run -c a b") {
 		t.Errorf("command %q", got)
 	}
 }
@@ -155,7 +157,7 @@ func TestFormat(t *testing.T) {
 		write(t, filepath.Join(dir, formatName), `{"format":7}`)
 		before := listing(t, dir)
 		_, err := Open(dir, nil)
-		if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "format 7") || !strings.Contains(err.Error(), "knows 1") ||
+		if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "format 7, this Mayfly knows 1") ||
 			!strings.Contains(err.Error(), "upgrade mayfly") {
 			t.Errorf("error %v", err)
 		}
@@ -228,7 +230,7 @@ func TestPermission(t *testing.T) {
 	if err := os.Chmod(dir, 0o500); err != nil {
 		t.Fatal(err)
 	}
-	defer os.Chmod(dir, 0o700) //nolint:errcheck // for the removal
+	defer func() { _ = os.Chmod(dir, 0o700) }()
 	if _, err := Open(dir, nil); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "must be writable") {
 		t.Errorf("error %v", err)
 	}
@@ -325,7 +327,8 @@ func TestStats(t *testing.T) {
 	s := open(t, t.TempDir(), nil)
 	mustCommit(t, s, storetest.Step("a", 0, cas.Object{Data: make([]byte, 100_000)}))
 	st, err := s.Stats(context.Background())
-	if err != nil || st.Sessions != 1 || st.Steps != 1 || st.Objects != 1 || st.Logical < 100_000 || st.Compressed > 1000 || st.Disk == 0 {
+	if err != nil || st.Sessions != 1 || st.Steps != 1 || st.Objects != 1 || st.Logical < 100_000 || st.Compressed > 1000 ||
+		st.Disk == 0 {
 		t.Errorf("%+v, %v", st, err)
 	}
 	if _, err := json.Marshal(st); err != nil {

@@ -38,8 +38,8 @@ func freeSpace(dir string) (free, total int64, err error) {
 	if err != nil {
 		return 0, 0, &os.PathError{Op: "statfs", Path: dir, Err: err}
 	}
-	size := int64(st.Bsize)
-	return int64(st.Bavail) * size, int64(st.Blocks) * size, nil //nolint:unconvert // the types differ between systems
+	size := int64(st.Bsize) //nolint:unconvert // the types differ between systems
+	return int64(st.Bavail) * size, int64(st.Blocks) * size, nil
 }
 
 // syncDir makes the entries of a directory durable.

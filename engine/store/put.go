@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -143,7 +144,7 @@ func (s *Store) Put(o cas.Object) (cas.Hash, error) {
 	if err := o.Check(); err != nil {
 		return cas.Hash{}, err
 	}
-	if err := s.enter(nil); err != nil {
+	if err := s.enter(context.Background()); err != nil {
 		return cas.Hash{}, err
 	}
 	defer s.leave()
@@ -260,7 +261,7 @@ func (s *Store) written(hashes []cas.Hash) {
 
 // Forget implements cas.Writer.
 func (s *Store) Forget(hashes ...cas.Hash) {
-	if s.enter(nil) != nil {
+	if s.enter(context.Background()) != nil {
 		return
 	}
 	defer s.leave()

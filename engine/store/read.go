@@ -34,7 +34,7 @@ func (s *Store) Get(h cas.Hash) (cas.Object, error) {
 		return o, nil
 	}
 	var o cas.Object
-	err := s.view(nil, func(txn *badger.Txn) (err error) {
+	err := s.view(context.Background(), func(txn *badger.Txn) (err error) {
 		o, err = getObject(txn, h)
 		return err
 	})

@@ -69,13 +69,9 @@ func (s *Store) compact() error {
 // is no space for what would be moved.
 func (s *Store) readyToRewrite() error {
 	dir := filepath.Join(s.dir, badgerDir)
-	b, err := os.ReadFile(filepath.Join(dir, discardName))
+	m, err := readDiscard(filepath.Join(dir, discardName))
 	if err != nil {
 		return err
-	}
-	m, ok := parseDiscard(b)
-	if !ok {
-		return damaged("the file %s makes no sense", filepath.Join(badgerDir, discardName))
 	}
 	f, err := listFiles(dir)
 	if err != nil {
@@ -133,25 +129,21 @@ func (f *files) mergeSmall() error {
 		return nil
 	}
 	path := filepath.Join(f.dir, discardName)
-	b, err := os.ReadFile(path)
+	m, err := readDiscard(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	m, ok := parseDiscard(b)
-	if !ok {
-		return nil
-	}
 	for _, fid := range small {
 		m[fid] = smallLog
 	}
+	b := make([]byte, 1<<20)
 	fids := slices.Sorted(maps.Keys(m))
 	if len(fids) >= len(b)/16 {
 		return nil
 	}
-	clear(b)
 	for i, fid := range fids {
 		binary.BigEndian.PutUint64(b[16*i:], fid)
 		binary.BigEndian.PutUint64(b[16*i+8:], uint64(m[fid]))

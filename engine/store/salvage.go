@@ -103,7 +103,8 @@ func (c *checker) gather(ctx context.Context, data string) (map[string]found, *v
 			if len(e.value) != 12 {
 				return
 			}
-			n.at = place{binary.NativeEndian.Uint32(e.value), binary.NativeEndian.Uint32(e.value[4:]), binary.NativeEndian.Uint32(e.value[8:])}
+			u32 := binary.NativeEndian.Uint32
+			n.at = place{u32(e.value), u32(e.value[4:]), u32(e.value[8:])}
 		default:
 			n.value = append([]byte{}, e.value...)
 		}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"io"
 	"os"
 
@@ -18,7 +19,7 @@ func readSparse(path string) ([]byte, error) {
 	end := int64(0)
 	for {
 		data, err := unix.Seek(int(f.Fd()), end, unix.SEEK_DATA)
-		if err == unix.ENXIO {
+		if errors.Is(err, unix.ENXIO) {
 			break // no more
 		}
 		if err != nil {

@@ -166,10 +166,8 @@ func (s *Store) start() {
 
 // enter is called first by each method, and leave last when enter returned nil.
 func (s *Store) enter(ctx context.Context) error {
-	if ctx != nil {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	s.open.RLock()
 	if s.closed {
@@ -191,7 +189,7 @@ func (s *Store) Dir() string {
 
 // SetSocket tells other processes where this one takes requests, or with "" that it takes none any more.
 func (s *Store) SetSocket(path string) error {
-	if err := s.enter(nil); err != nil {
+	if err := s.enter(context.Background()); err != nil {
 		return err
 	}
 	defer s.leave()

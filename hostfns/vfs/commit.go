@@ -89,7 +89,9 @@ func (m *FS) commit(b *cas.Batch) (Commit, error) {
 	} else if p.base, err = w.frame(delta); err != nil {
 		return Commit{}, err
 	}
-	c := Commit{Frame: p.hash, Changed: d.base == nil || p.hash != d.base.hash, Tree: m.sumTree(), Bytes: int64(b.Size() - size)}
+	c := Commit{
+		Frame: p.hash, Tree: m.sumTree(), Changed: d.base == nil || p.hash != d.base.hash, Bytes: int64(b.Size() - size),
+	}
 	m.push()
 	p.layer, p.generation = len(m.layers)-1, m.generation
 	d.pending = p

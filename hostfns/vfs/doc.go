@@ -3,10 +3,11 @@
 // Every file system here implements wazero's experimental/sys.FS, so it can be
 // handed to a WASI host layer or mounted directly:
 //
-//   - [FS] is a read-write POSIX-like file system in memory with quotas, an
-//     O(inodes) copy-on-write [FS.Clone] and a change log. It also has a
-//     host API ([FS.ReadFile], [FS.WriteFile], [FS.ImportTar], ...)
-//     for the Go side.
+//   - [FS] is a read-write POSIX-like file system with quotas, checkpoints to
+//     go back to, an O(inodes) copy-on-write [FS.Clone] and a change log. It
+//     is in memory, or in a store of content-addressed objects as well, to
+//     which its states are committed. It also has a host API ([FS.ReadFile],
+//     [FS.WriteFile], [FS.ImportTar], [FS.ExportDir], ...) for the Go side.
 //   - [Host] exposes a host directory through [os.Root], read-only unless said.
 //   - [FromFS] is a read-only view of an [io/fs.FS], for embedded files.
 //   - [Tree] is a mount table that composes the others into one guest root.
@@ -24,6 +25,22 @@
 //
 // Mode bits are stored and reported, not enforced: a guest is the only user of
 // its file system. What must not be written is mounted read-only.
+//
+// # States
+//
+// [FS.Checkpoint] and [FS.Rollback] undo what happened in between, in place.
+// With [Options.Store], [FS.Commit] adds the objects of the present state to a
+// batch that the caller stores, [FS.Committed] confirms that, and [Open] makes
+// a file system of a state. A step that lasts is
+//
+//	fs.Checkpoint()
+//	...                       // the guest runs
+//	c, err := fs.Commit(&b)   // then store b together with c.Frame
+//	fs.Committed()            // or fs.Rollback(), when it was not stored
+//
+// A state is a chain of frames (see package cas): a keyframe has all inodes
+// and names, a delta those that changed. File data is in objects of its own,
+// one for each 64 KiB.
 //
 // # Concurrency
 //

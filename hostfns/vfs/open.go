@@ -22,8 +22,11 @@ func Open(store cas.ReadWriter, frame cas.Hash, o *Options) (*FS, error) {
 	}
 	opts.Store = store
 	m := New(&opts)
-	if frame.IsZero() {
+	switch {
+	case frame.IsZero():
 		return m, nil
+	case store == nil:
+		return nil, errNoStore
 	}
 	if err := m.openFrame(frame); err != nil {
 		return nil, fmt.Errorf("vfs: open the state %v: %w", frame, err)
@@ -37,7 +40,15 @@ func (m *FS) openFrame(frame cas.Hash) error {
 	if err != nil {
 		return err
 	}
-	r := &frameReader{fs: m, nodes: map[uint64]*inode{}, read: map[cas.Hash]struct{}{}, limit: limitsOf(m)}
+	last := chain[len(chain)-1]
+	var head frameHead
+	if err := json.Unmarshal(last.Head, &head); err != nil {
+		return damagedf("head of a frame: %v", err)
+	}
+	r := &frameReader{
+		fs: m, nodes: make(map[uint64]*inode, min(max(head.Files, 0), DefaultMaxFiles)),
+		read: map[cas.Hash]struct{}{}, limit: limitsOf(m),
+	}
 	for _, f := range chain {
 		r.frame++
 		for _, h := range f.Parts {
@@ -49,11 +60,6 @@ func (m *FS) openFrame(frame cas.Hash) error {
 				return err
 			}
 		}
-	}
-	last := chain[len(chain)-1]
-	var head frameHead
-	if err := json.Unmarshal(last.Head, &head); err != nil {
-		return damagedf("head of a frame: %v", err)
 	}
 	if err := r.check(head); err != nil {
 		return err

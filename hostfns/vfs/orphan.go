@@ -1,6 +1,10 @@
 package vfs
 
-import "github.com/tetratelabs/wazero/experimental/sys"
+import (
+	"strings"
+
+	"github.com/tetratelabs/wazero/experimental/sys"
+)
 
 // An orphan is a file or directory that has no name any more and lives on because it is open. It is part of the state
 // that is committed and rolled back to. After Open and Rollback there may be orphans that nobody has open: they wait for
@@ -27,6 +31,7 @@ func (m *FS) freeOrphan(n *inode) {
 func (m *FS) DropOrphans() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.byIno = nil // it was for OpenInode
 	for n := range m.orphans {
 		if n.opens == 0 {
 			m.freeOrphan(n)
@@ -63,6 +68,50 @@ func (m *FS) openInode(ino uint64, flag sys.Oflag) (*memFile, sys.Errno) {
 	}
 	n.opens++
 	return &memFile{fs: m, node: n, flag: access | flag&sys.O_APPEND}, 0
+}
+
+// OpenInode opens a file or directory of a mounted [FS] by the device and inode numbers that Stat reports, as
+// [FS.OpenInode] does. A directory shows the mounts in it. A mount of another kind is ENOTSUP.
+func (t *Tree) OpenInode(device, ino uint64, flag sys.Oflag) (sys.File, sys.Errno) {
+	mounts := *t.mounts.Load()
+	for i := range mounts {
+		if mounts[i].device == device {
+			return mounts[i].openInode(mounts, ino, flag)
+		}
+	}
+	return nil, ESTALE
+}
+
+func (mt *mount) openInode(mounts []mount, ino uint64, flag sys.Oflag) (sys.File, sys.Errno) {
+	fsys, ok := mt.fs.(*FS)
+	if !ok {
+		return nil, sys.ENOTSUP
+	}
+	f, errno := fsys.OpenInode(ino, flag)
+	if errno != 0 {
+		return nil, errno
+	}
+	file := treeFile{File: f, device: mt.device}
+	if p, ok := fsys.dirPath(ino); ok {
+		if p = strings.Trim(mt.path+"/"+p, "/"); aboveMount(mounts, p) {
+			return &treeDir{treeFile: file, extra: children(lookup(mounts, p), mounts)}, 0
+		}
+	}
+	return &file, 0
+}
+
+// dirPath returns the path of a directory that has one; the root's is empty.
+func (m *FS) dirPath(ino uint64) (string, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.inode(ino)
+	switch {
+	case n == &m.root:
+		return "", true
+	case n == nil || !n.isDir() || n.parent == nil:
+		return "", false
+	}
+	return joinInode(n.parent, n.name), true
 }
 
 // inode finds an inode by its number. The first search after names have changed goes through all of them.

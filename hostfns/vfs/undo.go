@@ -125,6 +125,7 @@ func (m *FS) Checkpoint() {
 	}
 	m.checkpoint, m.hasCheckpoint = len(m.layers)-1, true
 	m.fold()
+	m.audited(Operation{Op: "checkpoint"})
 }
 
 // fold merges layers that begin at states nobody goes back to.

@@ -169,3 +169,73 @@ func TestAudit(t *testing.T) {
 		t.Fatalf("got\n%q\nwant\n%q", got, want)
 	}
 }
+
+func TestRollbackLinks(t *testing.T) {
+	m := vfs.New(nil)
+	must(t, m.WriteFile("a", []byte("x"), 0o644))
+	for _, name := range []string{"b", "c", "d"} {
+		mustErrno(t, m.Link("a", name), 0)
+	}
+	m.Checkpoint()
+	for _, order := range []string{"abcd", "dcba", "cbda", "badc"} {
+		for i := range order {
+			must(t, m.Remove(order[i:i+1]))
+		}
+		m.Rollback()
+		must(t, m.CheckState())
+	}
+}
+
+func TestOpenInodeAfterRollback(t *testing.T) {
+	m := vfs.New(nil)
+	m.Checkpoint()
+	must(t, m.WriteFile("a", []byte("x"), 0o644))
+	i, err := m.StatFile("a")
+	must(t, err)
+	f, errno := m.OpenInode(i.Ino, sys.O_RDONLY)
+	mustErrno(t, errno, 0)
+	m.Rollback()
+	if _, errno = m.OpenInode(i.Ino, sys.O_RDONLY); errno != vfs.ESTALE {
+		t.Fatal(errno)
+	}
+	f.Close()
+	must(t, m.CheckInvariants(0, 0))
+	must(t, m.MkdirAll("d", 0o755))
+	mustErrno(t, m.Symlink("d", "l"), 0)
+	for name, want := range map[string]sys.Errno{"d": sys.EISDIR, "l": sys.ELOOP} {
+		st, _ := m.Lstat(name)
+		if _, errno = m.OpenInode(st.Ino, sys.O_RDWR); errno != want {
+			t.Errorf("%s: %v", name, errno)
+		}
+	}
+}
+
+func TestTreeOpenInode(t *testing.T) {
+	root, work := vfs.New(nil), vfs.New(nil)
+	must(t, root.MkdirAll("mnt/sub", 0o755))
+	must(t, work.WriteFile("f", []byte("x"), 0o644))
+	tree := vfs.NewTree(root)
+	mustMount(t, tree, "/mnt/work", work)
+	mustMount(t, tree, "/dev", vfs.Devices(nil))
+	for path, want := range map[string]string{".": "[dev mnt]", "mnt": "[sub work]", "mnt/sub": "[]", "mnt/work": "[f]"} {
+		st, errno := tree.Stat(path)
+		mustErrno(t, errno, 0)
+		f, errno := tree.OpenInode(st.Dev, st.Ino, sys.O_RDONLY)
+		mustErrno(t, errno, 0)
+		entries, errno := f.Readdir(-1)
+		mustErrno(t, errno, 0)
+		names := []string{}
+		for _, e := range entries {
+			names = append(names, e.Name)
+		}
+		if again, _ := f.Stat(); fmt.Sprint(names) != want || again.Dev != st.Dev || again.Ino != st.Ino {
+			t.Errorf("%s: %s", path, names)
+		}
+		f.Close()
+	}
+	st, _ := tree.Stat("dev/null")
+	_, errno := tree.OpenInode(st.Dev, st.Ino, sys.O_RDONLY)
+	mustErrno(t, errno, sys.ENOTSUP)
+	_, errno = tree.OpenInode(99, 1, sys.O_RDONLY)
+	mustErrno(t, errno, vfs.ESTALE)
+}
