@@ -52,6 +52,9 @@ func (e *Engine) Import(ctx context.Context, r io.Reader, as string) (*SessionIn
 	defer i.release()
 	err = i.read(ctx, tar.NewReader(z))
 	if err == nil {
+		err = drain(z)
+	}
+	if err == nil {
 		info := i.head.info()
 		return &info, nil
 	}
@@ -118,6 +121,19 @@ func (i *importer) read(ctx context.Context, tr *tar.Reader) error {
 			return err
 		}
 	}
+}
+
+// drain reads what comes after the last file, so that the checksum at the end is looked at.
+func drain(r io.Reader) error {
+	const padding = 64 << 10
+	n, err := io.Copy(io.Discard, io.LimitReader(r, padding+1))
+	if err == nil && n > padding {
+		err = errors.New("something follows its end")
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrArchive, err)
+	}
+	return nil
 }
 
 // damaged tells an archive that cannot be read from a reader that was told to stop.

@@ -139,7 +139,7 @@ func (f *files) reopen(o wasi.OpenFile) (sys.File, sys.Errno) {
 		flag |= sys.O_APPEND
 	}
 	if o.Dev == ownDevice {
-		return f.own.OpenInode(o.Ino, flag)
+		return f.tree.OpenInode(o.Dev, o.Ino, flag)
 	}
 	// A file of the host is the same one if its number is.
 	if o.Dir {

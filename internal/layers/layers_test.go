@@ -21,7 +21,7 @@ var allowed = map[string][]string{
 	"engine":   {"engine", "wasm", "hostfns"},
 	"fallback": {"fallback", "engine", "hostfns"},
 	"skills":   {"skills", "engine", "hostfns"},
-	"bench":    {"bench", "engine", "wasm", "guests", "fallback", "skills"},
+	"bench":    {"bench", "engine", "wasm", "hostfns", "guests", "fallback", "skills"},
 	"internal": {"internal", "engine", "wasm", "hostfns", "guests", "fallback", "skills", "bench"},
 	"examples": {"examples", "engine", "guests"},
 	"cmd":      {"internal", "engine", "wasm", "hostfns", "guests", "fallback", "skills", "bench"},
