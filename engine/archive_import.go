@@ -256,8 +256,8 @@ func (i *importer) record(ctx context.Context, b []byte) error {
 	h.Step, h.Record = r.Step, r.Hash()
 	h.Kept = min(i.final.Kept, r.Step)
 	h.Dropped = h.Kept
-	if h.Snapshot = r.Step; !r.State.stored() {
-		h.Snapshot = i.final.First
+	if r.State.stored() || i.records == 0 {
+		h.Snapshot = r.Step
 	}
 	head, err := h.encode()
 	if err != nil {

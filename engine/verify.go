@@ -194,7 +194,7 @@ func (j *Journal) verifyRuns(ctx context.Context, v *Verification, records []*Re
 		}
 		if same {
 			v.Identical++
-		} else if !rec.State.Memory.IsZero() {
+		} else if !rec.State.Memory.IsZero() && j.head.keeps(rec.Step) {
 			v.Differing = append(v.Differing, rec.Step)
 		}
 		if again.skipped == "" {

@@ -132,7 +132,7 @@ func (s *Store) recordsUpTo(ctx context.Context, si *sessionInfo, last int) func
 		for step := row.first; step <= last; {
 			var page []engine.StoredRecord
 			err := s.peek(func(txn *badger.Txn) (err error) {
-				page, err = recordPage(txn, si.name, row, step)
+				page, err = recordPage(txn, si.name, row, step, pageRecords)
 				return err
 			})
 			if err == nil {

@@ -92,6 +92,9 @@ func (s *Store) Head(ctx context.Context, name string) (head []byte, err error) 
 // keep old value logs from being deleted.
 const pageBytes = 1 << 20
 
+// pageRecords bounds the records of a page.
+const pageRecords = 4 << 10
+
 // Heads implements engine.Store. Sessions that are made or removed meanwhile may or may not be among them.
 func (s *Store) Heads(ctx context.Context) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
@@ -142,10 +145,11 @@ func (s *Store) Records(ctx context.Context, name string, from int) iter.Seq2[en
 			return err
 		})
 		step := max(from, row.first)
-		for err == nil && step <= row.last {
+		// Who wants one record gets one, and who goes on gets larger pages.
+		for limit := 1; err == nil && step <= row.last; limit = min(4*limit, pageRecords) {
 			var page []engine.StoredRecord
 			err = s.view(ctx, func(txn *badger.Txn) (err error) {
-				page, err = recordPage(txn, name, row, step)
+				page, err = recordPage(txn, name, row, step, limit)
 				return err
 			})
 			for _, r := range page {
@@ -161,12 +165,12 @@ func (s *Store) Records(ctx context.Context, name string, from int) iter.Seq2[en
 	}
 }
 
-// recordPage returns some records from a step on, at least one, unless there is an error.
-func recordPage(txn *badger.Txn, name string, row sessionRow, step int) (page []engine.StoredRecord, err error) {
+// recordPage returns up to limit records from a step on, at least one, unless there is an error.
+func recordPage(txn *badger.Txn, name string, row sessionRow, step, limit int) (page []engine.StoredRecord, err error) {
 	it := newIterator(txn, stepsPrefix(keyRecord, name, row.gen))
 	defer it.Close()
 	size := 0
-	for it.Seek(stepKey(keyRecord, name, row.gen, step)); it.Valid() && step <= row.last && size < pageBytes; it.Next() {
+	for it.Seek(stepKey(keyRecord, name, row.gen, step)); it.Valid() && step <= row.last; it.Next() {
 		_, _, got, ok := splitKey(it.Item().Key(), true)
 		if !ok || got != step {
 			break
@@ -183,6 +187,9 @@ func recordPage(txn *badger.Txn, name string, row sessionRow, step int) (page []
 		page = append(page, engine.StoredRecord{Step: step, Record: b})
 		size += len(b) + 128
 		step++
+		if len(page) == limit || size >= pageBytes {
+			break // before a Next, which reads ahead
+		}
 	}
 	if len(page) > 0 {
 		return page, nil

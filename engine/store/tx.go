@@ -120,7 +120,10 @@ func (t *tx) settle(c *changes) error {
 	for h := range c.fresh {
 		if c.delta[h] == 0 {
 			t.set(hashKey(keyMark, h), nil)
-			t.s.collect.kick()
+			// What is pinned is on its way to a commit; unpin kicks.
+			if !t.s.pins.pinned(h) {
+				t.s.collect.kick()
+			}
 		}
 	}
 	for h, d := range c.delta {
