@@ -152,7 +152,7 @@ func (j *Journal) rerun(ctx context.Context, x *restored, rec *Record, spec Spec
 		st.Fresh, st.Reseed = x.box.fresh, x.box.reseed
 		box, err := j.e.wasm.resume(ctx, spec, &st, x.box.mem)
 		if err != nil {
-			return err
+			return j.stateError(rec, err)
 		}
 		x.box.mem = nil
 		old := x.box
