@@ -11,8 +11,9 @@ import (
 )
 
 // Open opens a durable session, making it when there is none of this name. A session is open once in a process: several
-// calls return the same one, whose executions run one after the other, and each has to close it. What it holds in memory
-// is had from the store when code first runs.
+// calls return the same one, whose executions run one after the other, and each has to close it. Options that change one
+// which is open wait for the code that runs in it. What a session holds in memory is had from the store when code first
+// runs.
 func (e *Engine) Open(ctx context.Context, name string, o *SessionOptions) (*Session, error) {
 	if o == nil {
 		o = &SessionOptions{}
@@ -20,30 +21,36 @@ func (e *Engine) Open(ctx context.Context, name string, o *SessionOptions) (*Ses
 	if err := CheckSessionName(name); err != nil {
 		return nil, err
 	}
+	s, open, err := e.openOrTake(ctx, name, o)
+	if err != nil || !open {
+		return s, err
+	}
+	// This may wait for code that runs, so nobody else's Open waits meanwhile.
+	if err := s.reopen(ctx, o); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// openOrTake opens a session of the store or makes one. open tells that it was open, and the options are not applied.
+func (e *Engine) openOrTake(ctx context.Context, name string, o *SessionOptions) (s *Session, open bool, err error) {
 	e.opening.Lock()
 	defer e.opening.Unlock()
 	if s := e.take(name); s != nil {
-		var err error
-		switch tenant := s.Info().Tenant; {
-		case o.Tenant != "" && o.Tenant != tenant:
-			err = ErrNoSession
-		case o.New:
-			err = ErrSessionExists
-		default:
-			return s, nil
-		}
-		return nil, errors.Join(&Error{Err: fmt.Errorf("%w: %s", err, name), Phase: PhaseRequest}, s.Close())
+		return s, true, nil
 	}
 	head, err := e.readHead(ctx, name)
 	switch {
 	case err == nil && o.New:
-		return nil, &Error{Err: fmt.Errorf("%w: %s", ErrSessionExists, name), Phase: PhaseRequest, Hint: "choose another name, or remove it first"}
+		err = &Error{
+			Err: fmt.Errorf("%w: %s", ErrSessionExists, name), Phase: PhaseRequest, Hint: "choose another name, or remove it first",
+		}
 	case err == nil:
-		return e.openStored(ctx, head, o)
+		s, err = e.openStored(ctx, head, o)
 	case errors.Is(err, ErrNoSession) && !o.Existing:
-		return e.create(ctx, name, o)
+		s, err = e.create(ctx, name, o)
 	}
-	return nil, err
+	return s, false, err
 }
 
 // take returns the session that is open under a name, counting the use; nil if there is none. It waits for one that is

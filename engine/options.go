@@ -41,7 +41,8 @@ type Options struct {
 	// Grace is how long a program may go on after its time limit to clean up. Default: DefaultGrace; negative: not at
 	// all.
 	Grace time.Duration
-	// MaxOutput is the number of bytes kept of each of stdout and stderr. Default: DefaultOutput.
+	// MaxOutput is the number of bytes kept of each of stdout and stderr when a request does not say. Default:
+	// DefaultOutput.
 	MaxOutput int
 	// MaxResult is the size in bytes up to which a value is part of the result. Default: DefaultResult.
 	MaxResult int

@@ -64,10 +64,10 @@ func execLoosely(ctx context.Context, s *engine.Session, code string) {
 // TestImportFlipped flips bytes of the files and the memory of a session.
 func TestImportFlipped(t *testing.T) {
 	i := newImporter(t)
-	for kind, step := range map[string]int{"files": 7, "memory": 1999} {
+	for kind, step := range map[string]int{"files": 3, "memory": 1999} {
 		t.Run(kind, func(t *testing.T) {
 			if testing.Short() {
-				step *= 4
+				step *= 3
 			}
 			n := 0
 			for at := 0; n < 50; at += step {

@@ -64,7 +64,7 @@ var rollbackEnds = map[string]struct {
 	timeout time.Duration
 	status  engine.Status
 }{
-	"time limit": {"while True:\n    try:\n        while True: pass\n    except BaseException: pass", false, 300 * time.Millisecond, engine.StatusTimeout},
+	"time limit": {"while True:\n    try:\n        while True: pass\n    except BaseException: pass", false, 2 * time.Second, engine.StatusTimeout},
 	"cancelled":  {"while True:\n    try:\n        while True: pass\n    except BaseException: pass", true, 0, engine.StatusCancelled},
 	"exit":       {"os._exit(3)", false, 0, engine.StatusError},
 	"crash":      {"def f(): pass\nf.__code__ = f.__code__.replace(co_code=b'\\x64\\xff' * 100, co_stacksize=1, co_nlocals=0)\nf()", false, 0, ""},

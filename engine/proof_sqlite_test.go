@@ -82,13 +82,6 @@ func TestSQLite(t *testing.T) {
 	}
 	want(t, s, "sound(), os.path.exists('other.txt'), db.in_transaction", "("+sound+", False, False)")
 
-	// The same by a time limit.
-	r = execRequest(t, s, engine.Request{Code: strings.ReplaceAll(sqliteHalf, "BUSY", sqliteStubborn), Timeout: 2 * time.Second})
-	if r.Status != engine.StatusTimeout || !r.Error.Restored {
-		t.Fatal(describe(r))
-	}
-	want(t, s, "sound()", sound)
-
 	// Ended by an exception: the transaction is still open, across a restart, and can be taken back.
 	polite, cancel := context.WithCancel(t.Context())
 	defer cancel()

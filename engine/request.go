@@ -26,6 +26,8 @@ type Request struct {
 	Timeout time.Duration
 	// MaxTicks limits CPU time, in ticks of at most about a millisecond. Default: no limit besides Timeout.
 	MaxTicks uint64
+	// MaxOutput is the number of bytes kept of each of stdout and stderr. Default: Options.MaxOutput.
+	MaxOutput int
 	// NoResult leaves the value of the last statement alone; encoding a large one takes time.
 	NoResult bool
 	// OnEvent is told of output while the code runs. It is called from one goroutine at a time and should not block:

@@ -110,6 +110,8 @@ func (s *Session) prepare(r *Request) (*Execution, error) {
 		return nil, requestError("open another session", "the session runs %s, not %s", s.spec.Language, r.Language)
 	case r.Timeout < 0:
 		return nil, requestError("", "timeout of %v", r.Timeout)
+	case r.MaxOutput < 0:
+		return nil, requestError("", "output of at most %d bytes", r.MaxOutput)
 	}
 	size := len(r.Filename)
 	for _, a := range r.Args {
@@ -125,7 +127,9 @@ func (s *Session) prepare(r *Request) (*Execution, error) {
 		return nil, requestError("put data into files or standard input",
 			"arguments, environment and file name of %d bytes, at most %d are allowed", size, maxHead)
 	}
-	x := &Execution{Request: *r, Grace: o.Grace, Output: newOutput(o.MaxOutput, r.OnEvent)}
+	x := &Execution{Request: *r, Grace: o.Grace}
+	setDefault(&x.MaxOutput, o.MaxOutput)
+	x.Output = newOutput(x.MaxOutput, r.OnEvent)
 	if x.Timeout == 0 {
 		x.Timeout = max(o.Timeout, 0)
 	}

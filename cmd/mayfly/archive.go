@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -45,6 +44,7 @@ session of again: here, in another store or on another machine.`,
 func newImport() *cobra.Command {
 	var asJSON bool
 	var as string
+	in := os.Stdin
 	c := storeCommand(&cobra.Command{
 		Annotations: map[string]string{makesStore: "true"},
 
@@ -56,16 +56,15 @@ is damaged or was tampered with is refused, and leaves nothing behind.`,
   mayfly import demo.tar.zst --as demo2
   mayfly import - < demo.tar.zst`,
 		Args: cobra.ExactArgs(1),
-	}, &asJSON, func(ctx context.Context, s *sessions, args []string) error {
-		in := os.Stdin
-		if args[0] != "-" {
-			f, err := os.Open(args[0])
-			if err != nil {
-				return usageError("", "%v", err)
+		// No store is made for an archive that is not there.
+		PreRunE: func(_ *cobra.Command, args []string) (err error) {
+			if args[0] != "-" {
+				in, err = openFile(args[0])
 			}
-			defer f.Close()
-			in = f
-		}
+			return err
+		},
+	}, &asJSON, func(ctx context.Context, s *sessions, _ []string) error {
+		defer in.Close()
 		info, err := s.Import(ctx, in, as)
 		if err != nil {
 			return err
@@ -73,8 +72,7 @@ is damaged or was tampered with is refused, and leaves nothing behind.`,
 		if asJSON {
 			return writeJSON(os.Stdout, info)
 		}
-		fmt.Println(info.ID)
-		return nil
+		return say("%s", info.ID)
 	})
 	c.Flags().StringVar(&as, "as", "", "`NAME` of the session; default: the one that it had")
 	return c

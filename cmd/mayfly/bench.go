@@ -122,7 +122,7 @@ stores are in a temporary directory, which should be on the disk that your own
 store is on. It takes some minutes and 5 GiB of the disk for a while. Times are
 wall-clock times: other load on the machine, or on its disk, makes them worse.`,
 		Example: `  mayfly bench state
-  mayfly bench state --quick --store-dir /var/tmp
+  mayfly bench state --quick --store-dir .
   mayfly bench state --json --native /usr/bin/python3.13`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -152,7 +152,8 @@ wall-clock times: other load on the machine, or on its disk, makes them worse.`,
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().BoolVar(&o.Quick, "quick", false, "take few samples")
-	c.Flags().StringVar(&o.Dir, "store-dir", "", "make the temporary stores in `DIR`; default: the user's data directory, or the current one when that is not on a disk")
+	c.Flags().StringVar(&o.Dir, "store-dir", "",
+		"make the temporary stores in `DIR`; default: the user's data directory, or the current one when that is not on a disk")
 	addNative(c, &o.Native)
 	return c
 }
@@ -195,7 +196,8 @@ func benchDir(dir string) (string, error) {
 }
 
 func addNative(c *cobra.Command, path *string) {
-	c.Flags().StringVar(path, "native", "", "compare with this `PYTHON`; default: $"+nativepython.PathVariable+", else python3.13 or python3 on the PATH")
+	c.Flags().StringVar(path, "native", "",
+		"compare with this `PYTHON`; default: $"+nativepython.PathVariable+", else python3.13 or python3 on the PATH")
 }
 
 func benchProgress(s string) { fmt.Fprintln(os.Stderr, "mayfly: bench:", s) }
@@ -219,7 +221,8 @@ func findNative(name string) (string, error) {
 	path, ok := nativepython.Find()
 	if name := os.Getenv(nativepython.PathVariable); name != "" {
 		if !ok {
-			return "", usageError("unset it, or let it name a native python3", "%s=%s: no such program", nativepython.PathVariable, name)
+			return "", usageError("unset it, or let it name a native python3",
+				"%s=%s: no such program", nativepython.PathVariable, name)
 		}
 		return path, nil
 	}

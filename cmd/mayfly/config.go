@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -31,11 +30,11 @@ func newConfig() *cobra.Command {
 			if asJSON {
 				return writeJSON(os.Stdout, all)
 			}
-			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			t := newTable(os.Stdout)
 			for _, s := range all {
-				fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, s.Default, s.Reason)
+				t.row(s.Name, s.Default, s.Reason)
 			}
-			return w.Flush()
+			return t.flush()
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -57,7 +56,8 @@ func settings() []setting {
 		setting{"snapshot-every", "1", "steps from one stored memory to the next: going back takes milliseconds"},
 		setting{"keep", "all", "steps whose state is kept; the journal always is"},
 		setting{"idle-ttl, max-age", "none", "sessions stay until they are removed"},
-		setting{"upload", fmt.Sprintf("%d MiB", httpapi.DefaultMaxUpload>>20), "largest file or archive that is put into a store: twice the workspace"},
+		setting{"upload", fmt.Sprintf("%d MiB", httpapi.DefaultMaxUpload>>20),
+			"largest file or archive that is put into a store: twice the workspace"},
 		setting{"drain", drainPatience.String(), "after a signal, for what other processes still do with the store"},
 		setting{"MAYFLY_CACHE", "the user's cache directory", "compiled guests are kept there; \"off\" disables it"})
 }

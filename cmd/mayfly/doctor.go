@@ -41,7 +41,8 @@ The exit code is 1 when something does not work, or is damaged and was not repai
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().StringVar(&sf.dir, "store", "", "check the store in `DIR` instead; an empty one stands for the default store")
+	c.Flags().StringVar(&sf.dir, "store", "",
+		"check the store in `DIR` instead; an empty one stands for the default store")
 	c.Flags().BoolVar(&repair, "repair", false, "mend the store; nothing else may have it open")
 	return c
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/mayfly-run/mayfly/engine"
@@ -60,20 +61,36 @@ func engineError(err error) *exitError {
 	if errors.As(err, &coded) {
 		return coded
 	}
-	code := exitFailure
-	if errors.Is(err, context.Canceled) {
-		code = engine.ExitCancelled
-	}
 	var e *engine.Error
-	if !errors.As(err, &e) {
-		return &exitError{code, err.Error(), ""}
+	hint := ""
+	if errors.As(err, &e) {
+		hint = e.Hint
+	}
+	switch {
+	case brokenPipe(err):
+		return &exitError{code: exitPipe} // whoever ended the pipe knows
+	case errors.Is(err, context.Canceled):
+		return &exitError{engine.ExitCancelled, "interrupted", hint}
+	case errors.Is(err, httpapi.ErrStranger):
+		return &exitError{exitFailure, err.Error(), "do not share a store between users; name another --store"}
+	case e == nil:
+		return &exitError{exitFailure, err.Error(), ""}
+	case errors.Is(err, engine.ErrClosed) && hint == "":
+		return &exitError{exitFailure, "the session was closed meanwhile",
+			"it was removed, or the process that has the store is ending; mayfly sessions list shows those that there are"}
 	}
 	for _, m := range mistakes {
 		if errors.Is(err, m) {
-			code = exitUsage
+			return &exitError{exitUsage, e.Err.Error(), hint}
 		}
 	}
-	return &exitError{code, e.Err.Error(), e.Hint}
+	return &exitError{exitFailure, e.Err.Error(), hint}
+}
+
+// brokenPipe tells whether nobody reads the output any more.
+func brokenPipe(err error) bool {
+	var p *fs.PathError
+	return errors.As(err, &p) && p.Path == os.Stdout.Name() && errors.Is(p.Err, syscall.EPIPE)
 }
 
 // commandError is engineError for an error that may be nil.

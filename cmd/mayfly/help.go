@@ -28,4 +28,5 @@ const exitCodes = `Exit codes:
   124    the time limit was reached
   125    mayfly itself failed
   130    interrupted
-  137    the memory limit was reached`
+  137    the memory limit was reached
+  141    nobody reads the output any more: the program was interrupted`

@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -18,6 +17,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 const (
 	exitUsage   = 2
 	exitFailure = 125
+	exitPipe    = 141
 )
 
 // exitError carries an exit code to main. An empty message says that everything was said already.
@@ -29,14 +29,14 @@ type exitError struct {
 
 func (e *exitError) Error() string { return e.msg }
 
-// tell prints the error.
+// tell prints the error, parts of which may come from a program or from another process.
 func (e *exitError) tell() {
 	if e.msg == "" {
 		return
 	}
-	fmt.Fprintln(os.Stderr, "mayfly:", e.msg)
+	fmt.Fprintln(os.Stderr, "mayfly:", printableLines(e.msg))
 	if e.hint != "" {
-		fmt.Fprintln(os.Stderr, "  hint:", e.hint)
+		fmt.Fprintln(os.Stderr, "  hint:", printableLines(e.hint))
 	}
 }
 
@@ -49,14 +49,16 @@ func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
+	// When nobody reads the output any more, that is an error of the write: dying of it would take down what other processes
+	// do with the store that this one has.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	root := newRoot()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
 	}
-	e := &exitError{code: exitFailure, msg: err.Error()}
-	errors.As(err, &e)
+	e := engineError(err)
 	e.tell()
 	return e.code
 }
@@ -85,8 +87,8 @@ are there in the next run, and every step of it can be gone back to.`,
 		return usageError("see: "+c.CommandPath()+" --help", "%v", err)
 	})
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newRun(), newRepl(), newSessions(), newReplay(), newRewind(), newFork(), newExport(), newImport(), newServe(),
-		newDoctor(), newVersion(), newGuest(), newConfig(), newBench())
+	root.AddCommand(newRun(), newRepl(), newSessions(), newReplay(), newRewind(), newFork(), newExport(), newImport(),
+		newServe(), newDoctor(), newVersion(), newGuest(), newConfig(), newBench())
 	for _, c := range root.Commands() {
 		wrapArgs(c)
 	}
@@ -114,7 +116,8 @@ func wrapArgs(c *cobra.Command) {
 	if check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
-				return usageError("see: "+c.CommandPath()+" --help", "%v", err)
+				usage := c.Parent().CommandPath() + " " + c.Use
+				return usageError(fmt.Sprintf("usage: %s; see: %s --help", usage, c.CommandPath()), "%v", err)
 			}
 			return nil
 		}

@@ -159,7 +159,7 @@ func scrubCommand(ts *testscript.TestScript, neg bool, args []string) {
 
 // TestExitCodeTable keeps the table of the help and the constants of the code together.
 func TestExitCodeTable(t *testing.T) {
-	for _, code := range []int{exitUsage, exitFailure, 124, 130, 137} {
+	for _, code := range []int{exitUsage, exitFailure, 124, 130, 137, exitPipe} {
 		if !regexp.MustCompile(fmt.Sprintf(`(?m)^  %d +\S`, code)).MatchString(exitCodes) {
 			t.Errorf("the table does not have %d", code)
 		}

@@ -59,7 +59,7 @@ func (f *runFlags) repl(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	e, err := openEngine(c.Context(), engine.Options{MaxOutput: int(f.output), ReadySandboxes: -1})
+	e, err := openEngine(c.Context(), engine.Options{ReadySandboxes: -1})
 	if err != nil {
 		return err
 	}
@@ -79,11 +79,11 @@ func (f *runFlags) replInSession(c *cobra.Command, env map[string]string) error 
 	if err != nil {
 		return err
 	}
-	s, err := openSessions(c.Context(), &f.session.store, engine.Options{MaxOutput: int(f.output), ReadySandboxes: -1})
+	s, err := openSessions(c.Context(), &f.session.store, engine.Options{ReadySandboxes: -1})
 	if err != nil {
 		return engineError(err)
 	}
-	f.warnRemote(c, s)
+	warnRemote(c, s)
 	d := &durableSession{s, f.session.name}
 	info, err := s.Open(c.Context(), d.name, o)
 	if err == nil {
@@ -127,12 +127,16 @@ func (f *runFlags) converse(c *cobra.Command, s conversation, env map[string]str
 func (f *runFlags) step(ctx context.Context, s conversation, code string, env map[string]string) (*engine.Result, error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	var p printer
-	res, err := s.Exec(ctx, engine.Request{Code: code, Env: env, Timeout: f.timeout, OnEvent: p.event})
+	p := printer{stop: stop}
+	res, err := s.Exec(ctx, engine.Request{
+		Code: code, Env: env, Timeout: f.timeout, MaxOutput: int(f.output), OnEvent: p.event,
+	})
 	if err != nil {
 		return nil, err
 	}
-	p.report(res, true)
+	if !brokenPipe(p.err) {
+		p.report(res, true)
+	}
 	if p.err != nil {
 		return nil, fmt.Errorf("output is lost: %w", p.err)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mayfly-run/mayfly/engine"
+	"github.com/mayfly-run/mayfly/hostfns/cas"
 	"github.com/mayfly-run/mayfly/internal/httpapi"
 )
 
@@ -53,10 +53,15 @@ func stepArgument(s string) (int, error) {
 
 // replayed is a journal in the list of them.
 type replayed struct {
-	Session string          `json:"session"`
-	Steps   int             `json:"steps"`
-	Active  time.Time       `json:"last_active"`
-	Parent  *engine.StepRef `json:"parent,omitempty"`
+	Session string `json:"session"`
+	// Steps is the number of its records, First and Last are the steps of the first and the last.
+	Steps  int       `json:"steps"`
+	First  int       `json:"first"`
+	Last   int       `json:"last"`
+	Active time.Time `json:"last_active"`
+	// Record is the hash of the last record, and so stands for all of them.
+	Record cas.Hash        `json:"record"`
+	Parent *engine.StepRef `json:"parent,omitempty"`
 }
 
 func newReplayList() *cobra.Command {
@@ -64,6 +69,8 @@ func newReplayList() *cobra.Command {
 	return storeCommand(&cobra.Command{
 		Use:   "list",
 		Short: "List the journals",
+		Long: `Lists the journals with their first and last steps, and the hash of the last record.
+It covers all records before: where it is the same, so is the whole journal.`,
 		Example: `  mayfly replay list
   mayfly replay list --json`,
 		Args: cobra.NoArgs,
@@ -74,26 +81,27 @@ func newReplayList() *cobra.Command {
 		}
 		list := []replayed{}
 		for _, i := range all {
-			steps := i.Step
+			first := 0
 			if i.Parent != nil { // its journal begins at the step that it was forked from
-				steps -= i.Parent.Step
+				first = i.Parent.Step
 			}
-			list = append(list, replayed{i.ID, steps + 1, i.Active, i.Parent})
+			list = append(list, replayed{i.ID, i.Step - first + 1, first, i.Step, i.Active, i.Record, i.Parent})
 		}
 		if asJSON {
 			return writeJSON(os.Stdout, list)
 		}
 		if len(list) == 0 {
-			fmt.Fprintf(os.Stderr, "no sessions in %s\n", s.dir)
+			s.sayEmpty()
 			return nil
 		}
-		t := newTable(os.Stdout, "SESSION", "STEPS", "LAST ACTIVE", "FORKED FROM")
+		t := newTable(os.Stdout, "SESSION", "STEPS", "FIRST", "LAST", "LAST ACTIVE", "LAST RECORD", "FORKED FROM")
 		for _, r := range list {
 			from := ""
 			if r.Parent != nil {
 				from = fmt.Sprintf("%s at step %d", r.Parent.Session, r.Parent.Step)
 			}
-			t.row(r.Session, strconv.Itoa(r.Steps), localTime(r.Active), from)
+			t.row(r.Session, strconv.Itoa(r.Steps), strconv.Itoa(r.First), strconv.Itoa(r.Last), localTime(r.Active),
+				fmt.Sprintf("%.16s", r.Record), from)
 		}
 		return t.flush()
 	})
@@ -175,7 +183,8 @@ func showValue(ctx context.Context, s *sessions, step *httpapi.Step) error {
 		_, err = io.Copy(os.Stdout, v)
 		return err
 	case r.ResultRef != "":
-		return usageError("run code in the session, or in a fork of it at this step", "the value is that of a variable: %s", r.ResultRef)
+		return usageError("run code in the session, or in a fork of it at this step",
+			"the value is that of a variable: %s", r.ResultRef)
 	case r.Result != nil:
 		_, err := os.Stdout.Write(r.Result)
 		return err
@@ -252,7 +261,7 @@ func showStep(w io.Writer, s *httpapi.Step) error {
 		indented(w, "error", text)
 	}
 	for _, c := range r.HostCalls {
-		indented(w, "host call", fmt.Sprintf("%s(%s): %s", c.Name, json.RawMessage(c.Args), c.Outcome))
+		indented(w, "host call", fmt.Sprintf("%s(%s): %s", c.Name, c.Args, c.Outcome))
 	}
 	if len(r.FilesChanged) == 0 {
 		return nil

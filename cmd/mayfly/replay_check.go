@@ -134,8 +134,8 @@ func showVerification(v *engine.Verification, chainOnly bool) {
 		fmt.Printf(", %s run again", count(v.Executed, "step"))
 	}
 	if v.OK {
-		fmt.Printf(": %s is as it was recorded\n", v.Session)
+		fmt.Printf(": %s is as it was recorded\n", printable(v.Session))
 	} else {
-		fmt.Printf(": %s is NOT as it was recorded\n", v.Session)
+		fmt.Printf(": %s is NOT as it was recorded\n", printable(v.Session))
 	}
 }

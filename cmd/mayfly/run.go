@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,7 +35,8 @@ type runFlags struct {
 
 func newRunFlags() *runFlags {
 	return &runFlags{
-		memory: engine.DefaultMemory, output: engine.DefaultOutput, timeout: engine.DefaultTimeout, threads: engine.DefaultThreads,
+		memory: engine.DefaultMemory, output: engine.DefaultOutput, timeout: engine.DefaultTimeout,
+		threads: engine.DefaultThreads,
 	}
 }
 
@@ -96,11 +98,13 @@ and files are there in the next run. When mayfly has ended, the step is stored.
 // addSandboxFlags adds the flags that run and repl share.
 func addSandboxFlags(c *cobra.Command, f *runFlags) {
 	fl := c.Flags()
-	fl.DurationVar(&f.timeout, "timeout", f.timeout, "wall-clock limit; the program gets a TimeoutError, and a second to clean up")
+	fl.DurationVar(&f.timeout, "timeout", f.timeout,
+		"wall-clock limit; the program gets a TimeoutError, and a second to clean up")
 	fl.Var(&f.memory, "memory", "limit of the interpreter's memory")
 	fl.IntVar(&f.threads, "threads", f.threads, "threads that the program may have at once, the main thread included")
 	fl.Var(&f.output, "max-output", "bytes kept of each of stdout and stderr; the rest is dropped and counted")
-	fl.StringArrayVar(&f.mounts, "mount", nil, "show the directory `HOST:GUEST[:rw]` to the program, read-only without rw; may be repeated")
+	fl.StringArrayVar(&f.mounts, "mount", nil,
+		"show the directory `HOST:GUEST[:rw]` to the program, read-only without rw; may be repeated")
 	fl.StringArrayVar(&f.env, "env", nil, "set the environment variable `NAME=VALUE`; may be repeated")
 }
 
@@ -112,46 +116,44 @@ func (f *runFlags) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	var p printer
+	ctx, stop := context.WithCancel(c.Context())
+	defer stop()
+	p := &printer{stop: stop}
 	if !f.json {
 		req.OnEvent = p.event
 	}
 	if f.session.name != "" {
-		return f.runInSession(c, &p, req)
+		return f.runInSession(ctx, c, p, req)
 	}
-	e, err := openEngine(c.Context(), engine.Options{MaxOutput: int(f.output), ReadySandboxes: -1})
+	e, err := openEngine(ctx, engine.Options{ReadySandboxes: -1})
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	res, err := e.Run(c.Context(), req)
-	return f.outcome(&p, res, err)
+	res, err := e.Run(ctx, req)
+	return f.outcome(p, res, err)
 }
 
-func (f *runFlags) runInSession(c *cobra.Command, p *printer, req engine.Request) error {
+// runInSession runs the program in the session that was named. ctx is that of the program.
+func (f *runFlags) runInSession(ctx context.Context, c *cobra.Command, p *printer, req engine.Request) error {
 	req.Sandbox = nil
 	o, err := f.session.options(c, f)
 	if err != nil {
 		return err
 	}
-	s, err := openSessions(c.Context(), &f.session.store, engine.Options{MaxOutput: int(f.output), ReadySandboxes: -1})
+	s, err := openSessions(ctx, &f.session.store, engine.Options{ReadySandboxes: -1})
 	if err != nil {
 		return engineError(err)
 	}
-	f.warnRemote(c, s)
-	res, err := s.Exec(c.Context(), f.session.name, &httpapi.Exec{Request: req, Session: o, OnNote: printNote})
+	warnRemote(c, s)
+	res, err := s.Exec(ctx, f.session.name, &httpapi.Exec{Request: req, Session: o, OnNote: printNote})
 	return finish(f.outcome(p, res, err), s.close(c.Context()))
 }
 
-// warnRemote tells of flags that the process which has the store decides on.
-func (f *runFlags) warnRemote(c *cobra.Command, s *sessions) {
-	if !s.remote() {
-		return
-	}
-	for _, name := range []string{"max-output", "durability"} {
-		if c.Flags().Changed(name) {
-			fmt.Fprintf(os.Stderr, "mayfly: note: --%s is up to the process that has the store open, and has no effect\n", name)
-		}
+// warnRemote tells that another process has the store, which decides on some things.
+func warnRemote(c *cobra.Command, s *sessions) {
+	if s.remote() && c.Flags().Changed("durability") {
+		printNote("--durability is up to the process that has the store open, and has no effect")
 	}
 }
 
@@ -170,8 +172,11 @@ func (f *runFlags) outcome(p *printer, res *engine.Result, err error) error {
 	if err != nil {
 		return engineError(err)
 	}
-	if !f.json {
+	if !f.json && !brokenPipe(p.err) {
 		p.report(res, f.hasCode)
+	}
+	if brokenPipe(p.err) {
+		return engineError(p.err)
 	}
 	if p.err != nil {
 		return &exitError{exitFailure, fmt.Sprintf("output is lost: %v", p.err), ""}
@@ -215,7 +220,7 @@ func (f *runFlags) request(c *cobra.Command, args []string) (r engine.Request, e
 	if r.Env, err = f.environment(); err != nil {
 		return r, err
 	}
-	r.Timeout = f.timeout
+	r.Timeout, r.MaxOutput = f.timeout, int(f.output)
 	r.Sandbox, err = f.sandbox()
 	return r, err
 }
@@ -293,8 +298,12 @@ func parseMount(s string) (engine.Mount, error) {
 	return engine.Mount{Host: host, Guest: rest[i+1:], Writable: writable}, nil
 }
 
-// printer writes to the standard streams and keeps the first failure of that.
-type printer struct{ err error }
+// printer writes to the standard streams and keeps the first failure of that. When nobody reads them any more it stops
+// the program.
+type printer struct {
+	err  error
+	stop func()
+}
 
 func (p *printer) event(ev engine.Event) {
 	w := os.Stdout
@@ -303,6 +312,9 @@ func (p *printer) event(ev engine.Event) {
 	}
 	if _, err := w.Write(ev.Data); err != nil && p.err == nil {
 		p.err = err
+		if brokenPipe(err) {
+			p.stop()
+		}
 	}
 }
 
@@ -318,11 +330,12 @@ func (p *printer) report(r *engine.Result, showValue bool) {
 	if r.Error != nil && r.Error.Hint != "" {
 		fmt.Fprintln(os.Stderr, "  hint:", r.Error.Hint)
 	}
-	if r.Truncated.Stdout > 0 {
-		fmt.Fprintf(os.Stderr, "mayfly: %d bytes of stdout beyond the limit were dropped (--max-output)\n", r.Truncated.Stdout)
+	const dropped = "mayfly: %d bytes of %s beyond the limit were dropped (--max-output)\n"
+	if n := r.Truncated.Stdout; n > 0 {
+		fmt.Fprintf(os.Stderr, dropped, n, "stdout")
 	}
-	if r.Truncated.Stderr > 0 {
-		fmt.Fprintf(os.Stderr, "mayfly: %d bytes of stderr beyond the limit were dropped (--max-output)\n", r.Truncated.Stderr)
+	if n := r.Truncated.Stderr; n > 0 {
+		fmt.Fprintf(os.Stderr, dropped, n, "stderr")
 	}
 	if showValue && r.ResultRepr != "" && r.ResultName == "" && r.ResultRepr != "None" {
 		p.event(engine.Event{Kind: engine.EventStdout, Data: []byte(r.ResultRepr + "\n")})

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +12,7 @@ import (
 
 func newServe() *cobra.Command {
 	var sf storeFlags
-	var idleTTL, maxAge time.Duration
+	var o engine.Options
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "serve",
@@ -26,17 +25,22 @@ second signal ends everything at once, which loses no step that was acknowledged
   mayfly serve --store ./store --idle-ttl 24h`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := openSessions(c.Context(), &sf, engine.Options{IdleTTL: idleTTL, MaxAge: maxAge})
+			if o.MaxSessions < 0 {
+				return usageError("0 is no limit", "--max-sessions %d is negative", o.MaxSessions)
+			}
+			s, err := openSessions(c.Context(), &sf, o)
 			if err != nil {
 				return engineError(err)
 			}
 			return finish(s.serve(c, asJSON), s.close(c.Context()))
 		},
 	}
-	addStoreFlags(c, &sf)
+	addStoreFlag(c, &sf)
+	addDurabilityFlag(c, &sf)
 	c.Flags().BoolVar(&asJSON, "json", false, "print store, socket and process as JSON when requests are taken")
-	c.Flags().DurationVar(&idleTTL, "idle-ttl", 0, "remove new sessions that nobody used for so long; default: never")
-	c.Flags().DurationVar(&maxAge, "max-age", 0, "remove new sessions at this age; default: never")
+	c.Flags().DurationVar(&o.IdleTTL, "idle-ttl", 0, "remove new sessions that nobody used for so long; default: never")
+	c.Flags().DurationVar(&o.MaxAge, "max-age", 0, "remove new sessions at this age; default: never")
+	c.Flags().IntVar(&o.MaxSessions, "max-sessions", 0, "refuse to make more sessions than this; 0: no limit")
 	c.Flags().DurationVar(&sf.drain, "drain", drainPatience, "how long to wait for what runs, after a signal")
 	return c
 }

@@ -66,8 +66,9 @@ func newSessionsGet() *cobra.Command {
 		Use:   "get NAME PATH [DEST]",
 		Short: "Copy a file or a directory out of a session",
 		Long: `Copies a file, or a directory with all in it, to DEST: by default to its own name in
-the current directory. DEST "-" is standard output, where a directory comes as a
-tar stream. Symbolic links that lead out of a directory are left out.`,
+the current directory. What is in a directory goes into DEST, over files of the same
+names. DEST "-" is standard output, where a directory comes as a tar stream.
+Symbolic links that lead out of a directory are left out.`,
 		Example: `  mayfly sessions get demo notes.txt
   mayfly sessions get demo notes.txt - --step 3
   mayfly sessions get demo /workspace ./demo-files`,
@@ -125,6 +126,10 @@ func writeWhole(name string, mode fs.FileMode, r io.Reader) error {
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), ".mayfly-*")
 	if err != nil {
+		var p *fs.PathError
+		if errors.As(err, &p) { // nobody has asked for the temporary one
+			p.Path = name
+		}
 		return outputError(err)
 	}
 	_, err = io.Copy(f, r)
@@ -176,6 +181,19 @@ session, which can be gone back from.`,
 	})
 }
 
+// openFile opens a file that the command line names.
+func openFile(name string) (*os.File, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, usageError("", "%v", err)
+	}
+	if i, err := f.Stat(); err == nil && i.IsDir() {
+		f.Close()
+		return nil, usageError("name a file", "%s is a directory", name)
+	}
+	return f, nil
+}
+
 func put(ctx context.Context, s *sessions, session, src, dest string) (*httpapi.Step, error) {
 	if src == "-" {
 		return s.PutFile(ctx, session, dest, 0o644, os.Stdin)
@@ -185,13 +203,13 @@ func put(ctx context.Context, s *sessions, session, src, dest string) (*httpapi.
 		return nil, usageError("", "%v", err)
 	}
 	if info.IsDir() {
-		r := pack(src)
+		r := pack(src, os.Stderr)
 		defer r.Close()
 		return s.PutTar(ctx, session, dest, r)
 	}
-	f, err := os.Open(src)
+	f, err := openFile(src)
 	if err != nil {
-		return nil, usageError("", "%v", err)
+		return nil, err
 	}
 	defer f.Close()
 	return s.PutFile(ctx, session, dest, uint32(info.Mode().Perm()), f)

@@ -25,7 +25,8 @@ type sessionFlags struct {
 
 // addSessionFlags adds them. They do nothing without --session.
 func addSessionFlags(c *cobra.Command, f *sessionFlags) {
-	addStoreFlags(c, &f.store)
+	addStoreFlag(c, &f.store)
+	addDurabilityFlag(c, &f.store)
 	fl := c.Flags()
 	fl.StringVar(&f.name, "session", "", "use the durable session `NAME`; it is made when there is none")
 	fl.StringArrayVar(&f.labels, "label", nil,
@@ -33,7 +34,8 @@ func addSessionFlags(c *cobra.Command, f *sessionFlags) {
 	fl.StringVar(&f.snapshotEvery, "snapshot-every", "1",
 		"store the interpreter's memory every `N` steps, or \"off\": steps without are run again when they are needed")
 	fl.IntVar(&f.keep, "keep", 0, "steps whose state is kept, the latest ones; 0 is all (the journal always is)")
-	fl.DurationVar(&f.idleTTL, "idle-ttl", 0, "remove the session when nobody used it for so long; negative: never (default never)")
+	fl.DurationVar(&f.idleTTL, "idle-ttl", 0,
+		"remove the session when nobody used it for so long; negative: never (default never)")
 	fl.DurationVar(&f.maxAge, "max-age", 0, "remove the session at this age; negative: never (default never)")
 }
 

@@ -31,9 +31,11 @@ time has open; the commands here work with that process when there is one.`,
 const makesStore = "makes-store"
 
 // storeCommand is a command that does one thing with a store.
-func storeCommand(c *cobra.Command, asJSON *bool, f func(ctx context.Context, s *sessions, args []string) error) *cobra.Command {
+func storeCommand(
+	c *cobra.Command, asJSON *bool, f func(ctx context.Context, s *sessions, args []string) error,
+) *cobra.Command {
 	sf := storeFlags{reading: c.Annotations[makesStore] == ""}
-	addStoreFlags(c, &sf)
+	addStoreFlag(c, &sf)
 	if asJSON != nil {
 		c.Flags().BoolVar(asJSON, "json", false, "print JSON")
 	}
@@ -69,7 +71,7 @@ func newSessionsList() *cobra.Command {
 			return writeJSON(os.Stdout, all)
 		}
 		if len(all) == 0 {
-			fmt.Fprintf(os.Stderr, "no sessions in %s\n", s.dir)
+			s.sayEmpty()
 			return nil
 		}
 		t := newTable(os.Stdout, "NAME", "STEP", "LAST ACTIVE", "EXPIRES", "STATE", "LABELS")
@@ -244,7 +246,9 @@ store open does this once a minute by itself.`,
 			return writeJSON(os.Stdout, names)
 		}
 		for _, n := range names {
-			fmt.Println(n)
+			if err := say("%s", n); err != nil {
+				return err
+			}
 		}
 		return nil
 	})

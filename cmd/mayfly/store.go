@@ -27,17 +27,33 @@ const (
 // storeFlags say which store, and how.
 type storeFlags struct {
 	dir        string
-	durability string
+	durability string // "" is sync
 	drain      time.Duration
 	// reading makes no store when there is none: then an empty one in memory does.
 	reading bool
 }
 
-func addStoreFlags(c *cobra.Command, f *storeFlags) {
+func addStoreFlag(c *cobra.Command, f *storeFlags) {
 	f.drain = drainPatience
 	c.Flags().StringVar(&f.dir, "store", "", "use the store in `DIR`; default: $MAYFLY_STORE, else the user's data directory")
-	c.Flags().StringVar(&f.durability, "durability", "sync",
-		"when a step is done: `MODE` sync is on the disk, async about a second earlier, none whenever the system writes it")
+}
+
+// addDurabilityFlag is for the commands that make steps one after the other.
+func addDurabilityFlag(c *cobra.Command, f *storeFlags) {
+	c.Flags().StringVar(&f.durability, "durability", store.Sync.String(),
+		"`MODE` sync: a step is done when it is on the disk; async: about a second earlier; none: the system writes when it likes")
+}
+
+// mode is how steps are stored.
+func (f *storeFlags) mode() (store.Durability, error) {
+	if f.durability == "" {
+		return store.Sync, nil
+	}
+	d, err := store.ParseDurability(f.durability)
+	if err != nil {
+		return 0, usageError("", "--durability: %v", err)
+	}
+	return d, nil
 }
 
 // sessions is the way to the sessions of a store: this process holds the store and serves it, or uses the socket of the
@@ -45,6 +61,7 @@ func addStoreFlags(c *cobra.Command, f *storeFlags) {
 type sessions struct {
 	*httpapi.Client
 	dir    string
+	none   bool // there is no store, and one in memory stands for it
 	flags  *storeFlags
 	engine engine.Options
 
@@ -55,8 +72,8 @@ type sessions struct {
 
 // openSessions finds the store, and makes it when there is none.
 func openSessions(ctx context.Context, f *storeFlags, o engine.Options) (*sessions, error) {
-	if _, err := store.ParseDurability(f.durability); err != nil {
-		return nil, usageError("", "--durability: %v", err)
+	if _, err := f.mode(); err != nil {
+		return nil, err
 	}
 	dir, err := f.directory()
 	if err != nil {
@@ -64,7 +81,7 @@ func openSessions(ctx context.Context, f *storeFlags, o engine.Options) (*sessio
 	}
 	s := &sessions{dir: dir, flags: f, engine: o}
 	if _, err := os.Stat(dir); f.reading && errors.Is(err, fs.ErrNotExist) {
-		s.dir = store.Memory
+		s.none = true
 	}
 	s.Client = httpapi.NewClient(s.dial)
 	// Errors of the store are told here, and not by the first request.
@@ -73,6 +90,15 @@ func openSessions(ctx context.Context, f *storeFlags, o engine.Options) (*sessio
 		return nil, err
 	}
 	return s, conn.Close()
+}
+
+// sayEmpty tells why a list has nothing in it.
+func (s *sessions) sayEmpty() {
+	if s.none {
+		fmt.Fprintf(os.Stderr, "no store in %s yet; mayfly run --session NAME makes one\n", printable(s.dir))
+	} else {
+		fmt.Fprintf(os.Stderr, "no sessions in %s\n", printable(s.dir))
+	}
 }
 
 // withSessions opens the store for f, and closes it.
@@ -109,6 +135,10 @@ func (s *sessions) remote() bool {
 func (s *sessions) dial(ctx context.Context) (net.Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	dir := s.dir
+	if s.none {
+		dir = store.Memory
+	}
 	for start, wait := time.Now(), 2*time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
 		if s.own != nil {
 			return s.own.server.Dial(ctx)
@@ -116,7 +146,7 @@ func (s *sessions) dial(ctx context.Context) (net.Conn, error) {
 		if conn, err := s.dialSocket(ctx); err == nil {
 			return conn, nil
 		}
-		own, err := hold(ctx, s.dir, s.flags, s.engine)
+		own, err := hold(ctx, dir, s.flags, s.engine)
 		if err == nil {
 			s.own, s.socket = own, ""
 			continue
@@ -126,8 +156,9 @@ func (s *sessions) dial(ctx context.Context) (net.Conn, error) {
 			return nil, err
 		}
 		s.socket = locked.Socket
-		if conn, err := s.dialSocket(ctx); err == nil {
-			return conn, nil
+		conn, err := s.dialSocket(ctx)
+		if err == nil || errors.Is(err, httpapi.ErrStranger) {
+			return conn, err
 		}
 		if time.Since(start) > holderPatience {
 			return nil, lockedError(locked)
@@ -176,7 +207,7 @@ type holding struct {
 }
 
 func hold(ctx context.Context, dir string, f *storeFlags, o engine.Options) (*holding, error) {
-	durability, err := store.ParseDurability(f.durability)
+	durability, err := f.mode()
 	if err != nil {
 		return nil, err
 	}
@@ -205,8 +236,8 @@ func hold(ctx context.Context, dir string, f *storeFlags, o engine.Options) (*ho
 	return h, nil
 }
 
-// close waits for what other processes still do. After a signal, which ends ctx, patience is limited; then executions are
-// cancelled.
+// close waits for what other processes still do. After a signal, which ends ctx, patience is limited; then executions
+// are cancelled.
 func (h *holding) close(ctx context.Context, patience time.Duration) error {
 	waiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

@@ -1,22 +1,26 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 )
 
-// table writes rows in columns.
-type table struct{ w *tabwriter.Writer }
+// table writes rows in columns, as wide as what is in them.
+type table struct {
+	w    io.Writer
+	rows [][]string
+}
 
 func newTable(w io.Writer, head ...string) *table {
-	t := &table{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
+	t := &table{w: w}
 	if len(head) > 0 {
 		t.row(head...)
 	}
@@ -27,10 +31,36 @@ func (t *table) row(cells ...string) {
 	for i, c := range cells {
 		cells[i] = printable(c)
 	}
-	fmt.Fprintln(t.w, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
+	t.rows = append(t.rows, cells)
 }
 
-func (t *table) flush() error { return t.w.Flush() }
+// flush writes the table. There is nothing but a line's end after the last cell that is not empty.
+func (t *table) flush() error {
+	var widths []int
+	for _, row := range t.rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+		}
+	}
+	w := bufio.NewWriter(t.w)
+	for _, row := range t.rows {
+		line := ""
+		for i, c := range row {
+			line += c + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c)+2)
+		}
+		fmt.Fprintln(w, strings.TrimRight(line, " "))
+	}
+	return w.Flush()
+}
+
+// say prints a line, which may have been told by another process.
+func say(format string, args ...any) error {
+	_, err := fmt.Println(printable(fmt.Sprintf(format, args...)))
+	return err
+}
 
 // printable makes a text fit for a line of a terminal: what a program in a sandbox named or printed must not move the
 // cursor, change colours or pretend to be more lines.

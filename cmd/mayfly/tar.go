@@ -12,18 +12,66 @@ import (
 	"strings"
 )
 
-// pack returns a directory as a tar stream. Closing it ends the work.
-func pack(dir string) io.ReadCloser {
+// pack returns a directory as a tar stream; warnings tells of what is left out. Closing it ends the work.
+func pack(dir string, warnings io.Writer) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {
 		tw := tar.NewWriter(w)
-		err := tw.AddFS(os.DirFS(dir))
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || path == dir {
+				return err
+			}
+			name, err := filepath.Rel(dir, path)
+			if err != nil {
+				return err
+			}
+			if !d.IsDir() && !d.Type().IsRegular() && d.Type() != fs.ModeSymlink {
+				fmt.Fprintf(warnings, notPortable, printable(name))
+				return nil
+			}
+			return packEntry(tw, path, filepath.ToSlash(name), d)
+		})
 		if err == nil {
 			err = tw.Close()
 		}
 		w.CloseWithError(err)
 	}()
 	return r
+}
+
+const notPortable = "mayfly: left out: %s is no file, directory or link\n"
+
+func packEntry(tw *tar.Writer, path, name string, d fs.DirEntry) error {
+	info, err := d.Info()
+	if err != nil {
+		return err
+	}
+	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: int64(info.Mode().Perm()), ModTime: info.ModTime()}
+	switch {
+	case d.IsDir():
+		h.Typeflag, h.Name = tar.TypeDir, name+"/"
+		return tw.WriteHeader(h)
+	case d.Type() == fs.ModeSymlink:
+		h.Typeflag = tar.TypeSymlink
+		if h.Linkname, err = os.Readlink(path); err != nil {
+			return err
+		}
+		h.Linkname = filepath.ToSlash(h.Linkname)
+		return tw.WriteHeader(h)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h.Size = info.Size()
+	if err := tw.WriteHeader(h); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if n, err := io.Copy(tw, f); err != nil || n != h.Size {
+		return fmt.Errorf("%s: changed while it was read (%d of %d bytes): %w", path, n, h.Size, errors.Join(err, io.ErrUnexpectedEOF))
+	}
+	return nil
 }
 
 // unpack writes a tar stream of a session into a directory, which is made. What the stream says is not trusted: nothing
@@ -84,8 +132,10 @@ func unpackEntry(root *os.Root, h *tar.Header, r io.Reader, warnings io.Writer) 
 		_, err = io.Copy(f, r)
 		return errors.Join(err, f.Close())
 	case tar.TypeSymlink:
-		if path.IsAbs(h.Linkname) || strings.Contains(h.Linkname, `\`) || !filepath.IsLocal(filepath.Join(filepath.Dir(name), filepath.FromSlash(h.Linkname))) {
-			fmt.Fprintf(warnings, "mayfly: left out: link %s -> %s leads out of the directory\n", printable(h.Name), printable(h.Linkname))
+		to := filepath.Join(filepath.Dir(name), filepath.FromSlash(h.Linkname))
+		if path.IsAbs(h.Linkname) || strings.Contains(h.Linkname, `\`) || !filepath.IsLocal(to) {
+			fmt.Fprintf(warnings, "mayfly: left out: link %s -> %s leads out of the directory\n",
+				printable(h.Name), printable(h.Linkname))
 			return nil
 		}
 		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -98,6 +148,6 @@ func unpackEntry(root *os.Root, h *tar.Header, r io.Reader, warnings io.Writer) 
 		}
 		return root.Link(filepath.FromSlash(path.Clean(h.Linkname)), name)
 	}
-	fmt.Fprintf(warnings, "mayfly: left out: %s is no file, directory or link\n", printable(h.Name))
+	fmt.Fprintf(warnings, notPortable, printable(h.Name))
 	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -30,11 +29,13 @@ itself, so nothing is lost: the steps in between can be gone back to as well.`,
 		if asJSON {
 			return writeJSON(os.Stdout, step)
 		}
-		fmt.Printf("%s is back at step %d; this is step %d\n", step.Session, step.Origin.Step, step.Step)
 		if step.Note != "" {
 			printNote(step.Note)
 		}
-		return nil
+		if step.Origin != nil { // "latest" is a number there
+			to = step.Origin.Step
+		}
+		return say("%s is back at step %d; this is step %d", step.Session, to, step.Step)
 	})
 }
 
@@ -62,8 +63,7 @@ other session may be running meanwhile.`,
 		if asJSON {
 			return writeJSON(os.Stdout, info)
 		}
-		fmt.Println(info.ID)
-		return nil
+		return say("%s", info.ID)
 	})
 	c.Flags().StringVar(&as, "as", "", "`NAME` of the new session; default: one that is made up")
 	return c

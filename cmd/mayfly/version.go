@@ -52,7 +52,9 @@ func newVersion() *cobra.Command {
 }
 
 func version() versionInfo {
-	v := versionInfo{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Guests: []guestInfo{pythonInfo()}}
+	v := versionInfo{
+		Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Guests: []guestInfo{pythonInfo()},
+	}
 	bi, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v

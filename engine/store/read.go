@@ -216,13 +216,13 @@ func value(item *badger.Item, f func([]byte) error) error {
 	var inner error
 	if err := item.Value(func(b []byte) error {
 		if len(b) == 0 && item.ValueSize() > 0 { // how Badger says that it cannot read it
-			inner = damaged("a value cannot be read")
+			inner = errUnreadable
 			return nil
 		}
 		inner = f(b)
 		return nil
 	}); err != nil {
-		return damaged("a value cannot be read: %v", firstLine(err))
+		return fmt.Errorf("%w: %v", errUnreadable, firstLine(err))
 	}
 	return inner
 }

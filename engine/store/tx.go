@@ -164,15 +164,23 @@ func (s *Store) threshold() int {
 
 // read calls f with the value of a key, which is valid until f returns. It returns false when there is none.
 func read(txn *badger.Txn, key []byte, f func([]byte) error) (bool, error) {
-	item, err := txn.Get(key)
-	if errors.Is(err, badger.ErrKeyNotFound) {
-		return false, nil
+	for try := 1; ; try++ {
+		item, err := txn.Get(key)
+		if errors.Is(err, badger.ErrKeyNotFound) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		// Badger moves values to another file, and deletes the old one, without regard to who is about to read from it.
+		if err = value(item, f); !errors.Is(err, errUnreadable) || try == 3 {
+			return true, err
+		}
 	}
-	if err != nil {
-		return false, err
-	}
-	return true, value(item, f)
 }
+
+// errUnreadable means that Badger has a value, but could not read it.
+var errUnreadable = damaged("a value cannot be read")
 
 func has(txn *badger.Txn, key []byte) (bool, error) {
 	switch _, err := txn.Get(key); {

@@ -18,7 +18,8 @@ type Frame struct {
 	Parts []Hash
 	// Depth is the number of frames below: 0 for a keyframe.
 	Depth int
-	// Size is the bytes of the parts, and Since those of all frames since the keyframe, which is not counted.
+	// Size is the bytes of the parts and of what they name, and Since those of all frames since the keyframe, which is not
+	// counted.
 	Size, Since int64
 	// Key is the size of the keyframe.
 	Key int64
@@ -39,7 +40,7 @@ type frameData struct {
 
 const frameVersion = 1
 
-// NewFrame returns a frame of parts; base is nil for a keyframe. The parts' size in bytes is counted by the caller.
+// NewFrame returns a frame of parts; base is nil for a keyframe. The size in bytes is counted by the caller.
 func NewFrame(base *Frame, baseHash Hash, parts []Hash, size int64, head json.RawMessage) Frame {
 	f := Frame{Parts: parts, Size: size, Head: head}
 	if base == nil {

@@ -151,10 +151,12 @@ func (w *frameWriter) frame(delta bool) (base, error) {
 	if err != nil {
 		return base{}, err
 	}
-	f := cas.NewFrame(nil, cas.Hash{}, w.parts, w.size, head)
+	// The chunks count as well: a chain keeps those that were overwritten since its keyframe.
+	size := w.size + w.named
+	f := cas.NewFrame(nil, cas.Hash{}, w.parts, size, head)
 	if delta {
 		under := m.disk.base
-		f = cas.NewFrame(&under.frame, under.hash, w.parts, w.size, head)
+		f = cas.NewFrame(&under.frame, under.hash, w.parts, size, head)
 	}
 	o, err := f.Object(FrameKind)
 	if err != nil {

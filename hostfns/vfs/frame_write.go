@@ -58,6 +58,7 @@ type frameWriter struct {
 	fs     *FS
 	batch  *cas.Batch
 	chunks []*chunk // that were added to the batch
+	named  int64    // bytes of the chunks that the frame names
 	parts  []cas.Hash
 	size   int64 // of the parts
 
@@ -244,6 +245,7 @@ func (w *frameWriter) chunk(r chunkRef) error {
 	}
 	w.next(r.index)
 	w.uint(uint64(r.c.size))
+	w.named += int64(r.c.size)
 	if r.c.hash.IsZero() {
 		w.uint(0)
 		return nil

@@ -18,11 +18,18 @@ import (
 // Dial makes a connection to a server.
 type Dial func(ctx context.Context) (net.Conn, error)
 
-// DialUnix returns a Dial for a Unix socket.
+// DialUnix returns a Dial for a Unix socket, which has to be this user's own.
 func DialUnix(path string) Dial {
 	return func(ctx context.Context) (net.Conn, error) {
 		var d net.Dialer
-		return d.DialContext(ctx, "unix", path)
+		c, err := d.DialContext(ctx, "unix", path)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkPeer(c); err != nil {
+			return nil, fmt.Errorf("socket %s: %w", path, errors.Join(err, c.Close()))
+		}
+		return c, nil
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/mayfly-run/mayfly/engine"
@@ -25,8 +26,9 @@ type Exec struct {
 	OnNote func(string)
 }
 
-// Exec runs code in a session. The result and the error are as those of engine.Session.Exec. When ctx ends the execution
-// is cancelled, and its result is waited for. Request.Stdin is read when the program reads, and possibly a while longer.
+// Exec runs code in a session. The result and the error are as those of engine.Session.Exec. When ctx ends, the
+// execution is cancelled, and its result is waited for. Request.Stdin is read when the program reads, and possibly a
+// while longer.
 func (c *Client) Exec(ctx context.Context, name string, x *Exec) (*engine.Result, error) {
 	q := wireRequest(&x.Request)
 	if x.Session != nil {
@@ -43,12 +45,16 @@ func (c *Client) Exec(ctx context.Context, name string, x *Exec) (*engine.Result
 		return nil, executionError(ctx, err)
 	}
 	defer resp.Body.Close()
+	var input sync.Once
 	last, err := readEvents(resp.Body, func(e *Event) {
 		switch e.Event {
 		case "started":
-			started <- e.Execution
+			select {
+			case started <- e.Execution:
+			default: // there is one already: this server does not keep to what is agreed
+			}
 		case "stdin":
-			go c.sendStdin(sent, e.Execution, x.Stdin)
+			input.Do(func() { go c.sendStdin(sent, e.Execution, x.Stdin) })
 		case "note":
 			if x.OnNote != nil {
 				x.OnNote(e.Data)

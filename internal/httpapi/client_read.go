@@ -20,9 +20,12 @@ func readAnswer(resp *http.Response, v any) error {
 // errNoEnd: the connection broke before the last event.
 var errNoEnd = errors.New("the server went away before it told what came of it")
 
-// readEvents calls f for each event and returns the last one.
+// readEvents calls f for each event and returns the last one. There may be any number of them, but none is larger than
+// an answer may be.
 func readEvents(r io.Reader, f func(*Event)) (*Event, error) {
-	for d := json.NewDecoder(r); ; {
+	limited := &io.LimitedReader{R: r}
+	for d := json.NewDecoder(limited); ; {
+		limited.N = maxAnswer
 		e := &Event{}
 		if err := d.Decode(e); err != nil {
 			return nil, fmt.Errorf("%w: %w", errNoEnd, err)

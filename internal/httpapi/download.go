@@ -59,7 +59,7 @@ type downloaded struct {
 
 func (d *downloaded) Read(b []byte) (int, error) {
 	n, err := d.ReadCloser.Read(b)
-	if err != io.EOF { //nolint:errorlint // readers return it as it is
+	if err != io.EOF {
 		return n, err
 	}
 	var p Problem

@@ -9,10 +9,10 @@ import (
 	"github.com/mayfly-run/mayfly/engine"
 )
 
-// ErrTooLarge: a body is larger than the server reads.
+// ErrTooLarge says that a body is larger than the server reads.
 var ErrTooLarge = errors.New("too large")
 
-// ErrNoExecution: there is no execution of this ID, or it has ended.
+// ErrNoExecution says that there is no execution of this ID, or it has ended.
 var ErrNoExecution = errors.New("no such execution")
 
 var (

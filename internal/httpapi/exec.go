@@ -27,20 +27,25 @@ type ExecRequest struct {
 	// Timeout is in milliseconds.
 	Timeout  int64  `json:"timeout_ms,omitempty"`
 	MaxTicks uint64 `json:"max_ticks,omitempty"`
-	NoResult bool   `json:"no_result,omitempty"`
+	// MaxOutput is the number of bytes kept of each of stdout and stderr.
+	MaxOutput int  `json:"max_output,omitempty"`
+	NoResult  bool `json:"no_result,omitempty"`
 }
+
+// maxOutput bounds ExecRequest.MaxOutput: output is kept in memory until the step is stored and told.
+const maxOutput = 64 << 20
 
 func wireRequest(r *engine.Request) *ExecRequest {
 	return &ExecRequest{
 		Code: r.Code, Filename: r.Filename, Args: r.Args, Env: r.Env, StreamStdin: r.Stdin != nil,
-		Timeout: r.Timeout.Milliseconds(), MaxTicks: r.MaxTicks, NoResult: r.NoResult,
+		Timeout: r.Timeout.Milliseconds(), MaxTicks: r.MaxTicks, MaxOutput: r.MaxOutput, NoResult: r.NoResult,
 	}
 }
 
 func (q *ExecRequest) request() engine.Request {
 	return engine.Request{
 		Code: q.Code, Filename: q.Filename, Args: q.Args, Env: q.Env, Timeout: milliseconds(q.Timeout),
-		MaxTicks: q.MaxTicks, NoResult: q.NoResult,
+		MaxTicks: q.MaxTicks, MaxOutput: q.MaxOutput, NoResult: q.NoResult,
 	}
 }
 
@@ -52,12 +57,14 @@ func (h *handler) exec(w http.ResponseWriter, r *http.Request) error {
 	if q.StreamStdin && q.Stdin != "" {
 		return badRequest("send one of them", "both stdin and stream_stdin")
 	}
+	if q.MaxOutput > maxOutput {
+		return badRequest("write large output to a file", "max_output of %d, at most %d are allowed", q.MaxOutput, maxOutput)
+	}
 	s, err := h.open(r, q.Session)
 	if err != nil {
 		return err
 	}
-	giveBack := sync.OnceFunc(func() { h.kept.keep(s) })
-	defer giveBack()
+	defer h.kept.keep(s)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	out := newEvents(w)
@@ -81,7 +88,6 @@ func (h *handler) exec(w http.ResponseWriter, r *http.Request) error {
 	for _, note := range s.Notes()[known:] {
 		out.add(Event{Event: "note", Data: note})
 	}
-	giveBack() // before the result is told: the next request may want to change the session
 	if res == nil {
 		out.finish(nil, err)
 	} else {

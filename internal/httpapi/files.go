@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"mime"
 	"net/http"
 	"os"
 	"path"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
 
@@ -189,6 +192,9 @@ func (h *handler) putContent(w http.ResponseWriter, r *http.Request) error {
 		return badRequest("write path=notes.txt", "no path")
 	}
 	name := GuestPath(q.Get("path"))
+	if !utf8.ValidString(name) || strings.ContainsRune(name, 0) {
+		return badRequest("programs see names in UTF-8 only", "path %.80q", name)
+	}
 	perm := fs.FileMode(0o644)
 	if s := q.Get("mode"); s != "" {
 		n, err := strconv.ParseUint(s, 8, 32)
@@ -205,7 +211,7 @@ func (h *handler) putContent(w http.ResponseWriter, r *http.Request) error {
 	defer discard(body)
 	edit := func(fsys *vfs.FS) error { return writeFile(fsys, name, body, perm) }
 	note := fmt.Sprintf("put %.1000q, %d bytes", name, size)
-	if r.Header.Get("Content-Type") == typeTar {
+	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && t == typeTar {
 		edit = func(fsys *vfs.FS) error {
 			_, err := fsys.ImportTar(name, body)
 			var path *fs.PathError
@@ -246,12 +252,14 @@ func writeFile(fsys *vfs.FS, name string, r io.Reader, perm fs.FileMode) error {
 	return err
 }
 
-// spool keeps a body in a temporary file, positioned at its start.
+// spool keeps a body in a temporary file, positioned at its start. Where the system allows it, the file has no name
+// any more, so that nothing is left of it whatever happens to this process.
 func spool(r io.Reader) (*os.File, int64, error) {
 	f, err := os.CreateTemp("", "mayfly-upload-*")
 	if err != nil {
 		return nil, 0, err
 	}
+	_ = os.Remove(f.Name())
 	n, err := io.Copy(f, r)
 	if err == nil {
 		_, err = f.Seek(0, io.SeekStart)
@@ -263,4 +271,12 @@ func spool(r io.Reader) (*os.File, int64, error) {
 	return f, n, nil
 }
 
-func discard(f *os.File) { _ = errors.Join(f.Close(), os.Remove(f.Name())) }
+func discard(f *os.File) { _ = errors.Join(f.Close(), removeSpooled(f)) }
+
+// removeSpooled is for systems where a file that is open keeps its name.
+func removeSpooled(f *os.File) error {
+	if runtime.GOOS != "windows" {
+		return nil // the name may be somebody else's by now
+	}
+	return os.Remove(f.Name())
+}

@@ -163,7 +163,7 @@ func TestListenUnix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	l.(*ownListener).Listener.(*net.UnixListener).SetUnlinkOnClose(false)
 	l.Close()
 	if l, err = ListenUnix(short); err != nil {
 		t.Fatal(err)

@@ -1,10 +1,8 @@
 package httpapi
 
 import (
-	"maps"
 	"math"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -33,8 +31,8 @@ func wireOptions(o *engine.SessionOptions) *SessionOptions {
 
 func (o *SessionOptions) options() *engine.SessionOptions {
 	return &engine.SessionOptions{
-		Sandbox: o.Sandbox, Labels: o.Labels, Tenant: o.Tenant, IdleTTL: milliseconds(o.IdleTTL), MaxAge: milliseconds(o.MaxAge),
-		Snapshots: o.Snapshots, Existing: o.Existing, New: o.New,
+		Sandbox: o.Sandbox, Labels: o.Labels, Tenant: o.Tenant, IdleTTL: milliseconds(o.IdleTTL),
+		MaxAge: milliseconds(o.MaxAge), Snapshots: o.Snapshots, Existing: o.Existing, New: o.New,
 	}
 }
 
@@ -50,57 +48,18 @@ type Opened struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// change tells whether the options would change a session that exists.
-func (o *SessionOptions) change(i *engine.SessionInfo) bool {
-	if sb := o.Sandbox; sb != nil {
-		have := i.Sandbox
-		for _, c := range [][2]int64{
-			{sb.Memory, have.Memory}, {sb.Workspace, have.Workspace}, {int64(sb.Files), int64(have.Files)},
-			{int64(sb.Threads), int64(have.Threads)}, {sb.Stacks, have.Stacks},
-		} {
-			if c[0] != 0 && c[0] != c[1] {
-				return true
-			}
-		}
-		if sb.Mounts != nil && !slices.Equal(sb.Mounts, have.Mounts) {
-			return true
-		}
-	}
-	return o.Labels != nil && !maps.Equal(o.Labels, i.Labels) || o.Snapshots != nil && *o.Snapshots != i.Snapshots ||
-		o.IdleTTL != 0 || o.MaxAge != 0
-}
-
 // open opens the session that a request names. Without options it has to exist. The caller gives it to h.kept.
 func (h *handler) open(r *http.Request, o *SessionOptions) (*engine.Session, error) {
-	ctx, name := r.Context(), r.PathValue("name")
 	if o == nil {
 		o = &SessionOptions{Existing: true}
 	}
 	if o.Sandbox != nil && len(o.Sandbox.Mounts) > 0 && !h.o.HostMounts {
 		return nil, badRequest("copy files into the session instead", "this server does not mount directories of its host")
 	}
-	if i, err := h.e.Lookup(ctx, name); err == nil && i.Open && o.change(i) {
-		h.kept.forget(name)
-		if i, err := h.e.Lookup(ctx, name); err == nil && i.Open {
-			return nil, &engine.Error{
-				Err: &inUseError{name}, Phase: engine.PhaseRequest,
-				Hint: "wait for what runs in it, or leave out the options that would change it",
-			}
-		}
-	}
-	return h.e.Open(ctx, name, o.options())
+	return h.e.Open(r.Context(), r.PathValue("name"), o.options())
 }
 
-// inUseError is an engine.ErrConflict: options do not reach a session that somebody uses.
-type inUseError struct{ name string }
-
-func (e *inUseError) Error() string {
-	return "session " + e.name + " is in use and cannot be changed now"
-}
-func (e *inUseError) Is(target error) bool { return target == engine.ErrConflict }
-
-// use calls f with the session that a request names, which has to exist. Nothing is answered before it is given back: the
-// next request may want to change it.
+// use calls f with the session that a request names, which has to exist.
 func (h *handler) use(r *http.Request, f func(*engine.Session) error) error {
 	s, err := h.open(r, nil)
 	if err != nil {

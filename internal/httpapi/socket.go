@@ -12,12 +12,13 @@ import (
 // SocketName is the name of the socket in a store's directory.
 const SocketName = "mayfly.sock"
 
-// maxSocketPath is what addresses of Unix sockets hold on every system: Linux has 108 bytes, macOS 104, both with a NUL.
+// maxSocketPath is what addresses of Unix sockets hold on every system: Linux has 108 bytes, macOS 104, both with a
+// NUL.
 const maxSocketPath = 100
 
 // ListenUnix makes a socket that only this user can connect to, in dir, or, when the path would be too long for one, in
-// a new directory for temporary files. The caller holds the lock on dir, so a socket that is there was left behind. The
-// listener's Close removes what was made.
+// a new directory for temporary files. The caller holds the lock on dir, so a socket that is there was left behind.
+// Processes of other users are turned away even so (on Linux). The listener's Close removes what was made.
 func ListenUnix(dir string) (net.Listener, error) {
 	path, err := filepath.Abs(filepath.Join(dir, SocketName))
 	if err != nil {
@@ -44,17 +45,32 @@ func ListenUnix(dir string) (net.Listener, error) {
 		}
 		return nil, err
 	}
-	if temporary != "" {
-		return &temporaryListener{l, temporary}, nil
-	}
-	return l, nil
+	return &ownListener{l, temporary}, nil
 }
 
-type temporaryListener struct {
+// ErrStranger says that a socket belongs to a process of another user.
+var ErrStranger = errors.New("it is another user's")
+
+// ownListener accepts connections of this user's processes only.
+type ownListener struct {
 	net.Listener
-	dir string
+	temporary string // a directory that goes with it, or ""
 }
 
-func (t *temporaryListener) Close() error {
-	return errors.Join(t.Listener.Close(), os.RemoveAll(t.dir))
+func (o *ownListener) Accept() (net.Conn, error) {
+	for {
+		c, err := o.Listener.Accept()
+		if err != nil || checkPeer(c) == nil {
+			return c, err
+		}
+		c.Close()
+	}
+}
+
+func (o *ownListener) Close() error {
+	err := o.Listener.Close()
+	if o.temporary != "" {
+		err = errors.Join(err, os.RemoveAll(o.temporary))
+	}
+	return err
 }
