@@ -117,31 +117,50 @@ func (x *exporter) step(r *Record) error {
 // object writes an object after all that it names.
 func (x *exporter) object(h cas.Hash) error {
 	type visit struct {
-		h cas.Hash
-		o *cas.Object // set once what it names was taken up
+		h    cas.Hash
+		refs []cas.Hash // those that were not looked at
 	}
-	todo := []visit{{h: h}}
+	var todo []visit // one for each level, however often objects name one another
+	enter := func(h cas.Hash) error {
+		if x.seen[h] {
+			return nil
+		}
+		x.seen[h] = true
+		o, err := x.j.e.opts.Store.Get(h)
+		if err != nil {
+			return err
+		}
+		v, noted := visit{h: h}, map[cas.Hash]bool{}
+		for _, ref := range o.Refs {
+			if !x.seen[ref] && !noted[ref] {
+				noted[ref] = true
+				v.refs = append(v.refs, ref)
+			}
+		}
+		todo = append(todo, v)
+		return nil
+	}
+	if err := enter(h); err != nil {
+		return err
+	}
 	for len(todo) > 0 {
-		v := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if v.o != nil {
-			if err := x.file(archiveObjects+v.h.String(), encodeObject(*v.o)); err != nil {
+		v := &todo[len(todo)-1]
+		if len(v.refs) > 0 {
+			ref := v.refs[0]
+			v.refs = v.refs[1:]
+			if err := enter(ref); err != nil {
 				return err
 			}
 			continue
 		}
-		if x.seen[v.h] {
-			continue
-		}
-		x.seen[v.h] = true
-		o, err := x.j.e.opts.Store.Get(v.h)
+		o, err := x.j.e.opts.Store.Get(v.h) // its data was not kept meanwhile
 		if err != nil {
 			return err
 		}
-		todo = append(todo, visit{v.h, &o})
-		for _, ref := range o.Refs {
-			todo = append(todo, visit{h: ref})
+		if err := x.file(archiveObjects+v.h.String(), encodeObject(o)); err != nil {
+			return err
 		}
+		todo = todo[:len(todo)-1]
 	}
 	return nil
 }

@@ -55,6 +55,9 @@ func (e *Engine) Import(ctx context.Context, r io.Reader, as string) (*SessionIn
 		err = drain(z)
 	}
 	if err == nil {
+		err = i.finish(ctx) // last: from then on others may use the session
+	}
+	if err == nil {
 		info := i.head.info()
 		return &info, nil
 	}
@@ -184,7 +187,7 @@ func (i *importer) entry(ctx context.Context, name string, b []byte) (bool, erro
 		if end.Records != i.records || end.Last != i.last || i.records == 0 || i.last != i.final.Record || i.head.Step != i.final.Step {
 			return false, fmt.Errorf("%w: records are missing", ErrArchive)
 		}
-		return true, i.finish(ctx)
+		return true, nil
 	}
 	return false, fmt.Errorf("%w: unknown file %.100q", ErrArchive, name)
 }

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"unicode/utf8"
 
@@ -14,8 +16,16 @@ const maxInline = 2 << 10
 // maxList is the same for lists that a record has as such.
 const maxList = 8 << 10
 
-// maxBlob bounds what is read for one Blob: code, output and input have lower limits of their own.
+// maxBlob bounds what is stored as one Blob, and read unless there is a lower limit: code, output and input have their own.
 const maxBlob = 512 << 20
+
+// Limits of blobs that an import may have made: of an encoded tape, whose logs have limits of their own, of JSON, and of
+// the values in it, since a few bytes can become a hundred when they are decoded.
+const (
+	maxTape   = 64 << 20
+	maxJSON   = 256 << 20
+	maxListed = 1 << 20
+)
 
 // Blob is a piece of data that belongs to a record: in the record itself when it is small, else in objects.
 type Blob struct {
@@ -62,11 +72,55 @@ func (b *Blob) holds() []cas.Hash {
 }
 
 // read returns the data.
-func (b *Blob) read(r cas.Reader) ([]byte, error) {
+func (b *Blob) read(r cas.Reader) ([]byte, error) { return b.readUpTo(r, maxBlob) }
+
+// decodeList decodes a list in JSON, refusing one with more elements than anything that is stored has.
+func decodeList[T any](data []byte) ([]T, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	t, err := d.Token()
+	if err != nil || t == nil {
+		return nil, err
+	}
+	if t != json.Delim('[') {
+		return nil, fmt.Errorf("%v instead of a list", t)
+	}
+	list := []T{}
+	for d.More() {
+		var v T
+		if len(list) == maxListed {
+			return nil, fmt.Errorf("more than %d elements", maxListed)
+		}
+		if err := d.Decode(&v); err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	_, err = d.Token()
+	return list, err
+}
+
+// countValues returns how many values there are in JSON at most.
+func countValues(data []byte) (n int) {
+	quoted := false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == ',' || c == '[' || c == '{'):
+			n++
+		}
+	}
+	return n + 1
+}
+
+// readUpTo returns the data, if it is not longer than limit.
+func (b *Blob) readUpTo(r cas.Reader, limit int) ([]byte, error) {
 	switch {
 	case b == nil:
 		return nil, nil
-	case b.Size < 0 || b.Size > maxBlob:
+	case b.Size < 0 || b.Size > limit:
 		return nil, fmt.Errorf("%w: blob of %d bytes", ErrStoreDamaged, b.Size)
 	case b.Base64 != "":
 		return base64.StdEncoding.DecodeString(b.Base64)

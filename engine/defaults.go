@@ -41,5 +41,11 @@ const (
 // minStacks is the least that Sandbox.Stacks may be: a main thread needs as much for ordinary recursion.
 const minStacks = 8 << 20
 
+// The most that a sandbox may ask for: memory is what 32 bits address, and threads are far more than it has room for.
+const (
+	maxMemory  = 4 << 30
+	maxThreads = 1 << 20
+)
+
 // defaultInFlight is the number of executions that run at once. More than the cores, since some of them wait.
 func defaultInFlight() int { return 2 * runtime.GOMAXPROCS(0) }

@@ -2,12 +2,10 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
 	"slices"
 	"strings"
 
-	"github.com/tetratelabs/wazero/experimental/sys"
-
+	"github.com/mayfly-run/mayfly/hostfns/cas"
 	"github.com/mayfly-run/mayfly/hostfns/vfs"
 )
 
@@ -125,11 +123,10 @@ func (j *Journal) diffFiles(ctx context.Context, from, to int) ([]FileDiff, erro
 // fileSum is what makes two files the same.
 type fileSum struct {
 	size int64
-	mode uint32
-	sum  [sha256.Size]byte
+	sum  cas.Hash
 }
 
-// fileSums reads all files of a step; directories are not listed.
+// fileSums lists all files of a step; directories are not among them.
 func (j *Journal) fileSums(ctx context.Context, step int) (map[string]fileSum, error) {
 	fs, err := j.Files(ctx, step)
 	if err != nil {
@@ -141,37 +138,9 @@ func (j *Journal) fileSums(ctx context.Context, step int) (map[string]fileSum, e
 		if err := ctx.Err(); err != nil || i.IsDir() {
 			return err
 		}
-		s := fileSum{size: i.Size, mode: uint32(i.Mode)}
-		if i.Target != "" {
-			s.sum = sha256.Sum256([]byte(i.Target))
-		} else if s.sum, err = sumFile(fs, i.Path); err != nil {
-			return err
-		}
-		sums["/"+i.Path] = s
-		return nil
+		sum, err := fs.Sum(i.Path)
+		sums["/"+i.Path] = fileSum{i.Size, sum}
+		return err
 	})
 	return sums, storeError(err)
-}
-
-func sumFile(fs *vfs.FS, path string) (sum [sha256.Size]byte, err error) {
-	f, errno := fs.OpenFile(path, sys.O_RDONLY, 0)
-	if errno != 0 {
-		return sum, errno
-	}
-	defer f.Close()
-	h := sha256.New()
-	buf := make([]byte, 64<<10)
-	for {
-		n, errno := f.Read(buf)
-		if errno != 0 {
-			if err := fs.Err(); err != nil {
-				return sum, err
-			}
-			return sum, errno
-		}
-		if n == 0 {
-			return [sha256.Size]byte(h.Sum(nil)), nil
-		}
-		h.Write(buf[:n])
-	}
 }

@@ -136,6 +136,12 @@ func (e *Engine) fillSandbox(sb Sandbox) (Sandbox, error) {
 	setDefault(&sb.Files, DefaultFiles)
 	setDefault(&sb.Threads, DefaultThreads)
 	setDefault(&sb.Stacks, DefaultStacks)
+	if sb.Memory < 0 || sb.Memory > maxMemory || sb.Workspace < 0 || sb.Files < 0 || sb.Threads > maxThreads {
+		return sb, requestError(
+			fmt.Sprintf("nothing negative, at most %d GiB of memory and %d threads", maxMemory>>30, maxThreads),
+			"sandbox with %d bytes of memory, %d files of %d bytes together, and %d threads",
+			sb.Memory, sb.Files, sb.Workspace, sb.Threads)
+	}
 	if sb.Threads < 1 || sb.Stacks < minStacks {
 		return sb, requestError(fmt.Sprintf("at least 1 thread and %d MiB of stacks", minStacks>>20),
 			"sandbox of %d threads and %d bytes of stacks", sb.Threads, sb.Stacks)

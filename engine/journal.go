@@ -82,15 +82,32 @@ func (j *Journal) Record(ctx context.Context, step int) (*Record, error) {
 }
 
 func (j *Journal) result(r *Record) (*Result, error) {
-	b, err := r.Outcome.read(j.e.opts.Store)
+	b, err := r.Outcome.readUpTo(j.e.opts.Store, maxJSON)
 	if err != nil {
 		return nil, err
 	}
-	res := &Result{}
-	if err := json.Unmarshal(b, res); err != nil {
+	res, err := parseResult(b)
+	if err != nil {
 		return nil, fmt.Errorf("%w: result of step %d: %v", ErrStoreDamaged, r.Step, err)
 	}
 	return res, nil
+}
+
+// parseResult decodes a stored result, which an import may have made.
+func parseResult(b []byte) (*Result, error) {
+	var r struct {
+		Result
+		HostCalls    json.RawMessage `json:"host_calls"`
+		FilesChanged json.RawMessage `json:"files_changed"`
+	}
+	err := json.Unmarshal(b, &r)
+	if err == nil && len(r.HostCalls) > 0 {
+		r.Result.HostCalls, err = decodeList[HostCall](r.HostCalls)
+	}
+	if err == nil && len(r.FilesChanged) > 0 {
+		r.Result.FilesChanged, err = decodeList[FileChange](r.FilesChanged)
+	}
+	return &r.Result, err
 }
 
 // Code returns what ran in a step; "" for a record that is no RecordExec.

@@ -46,20 +46,20 @@ func (s *Session) keepStep(ctx context.Context, x *Execution, run func() (*Resul
 	if x.Stdin != nil {
 		x.Stdin = k.tape.Stdin(x.Stdin)
 	}
-	returned := false
+	settled := false
 	defer func() {
-		if !returned { // Request.OnEvent panicked: the step does not count
+		if !settled { // Request.OnEvent or Options.Audit panicked: the step does not count, unless it was stored before
 			k.tape.Off()
-			s.step--
-			s.abandon(ctx)
+			s.step = k.head.Step
+			_ = s.abandon(context.WithoutCancel(ctx))
 		}
 	}()
 	r, err := run()
-	returned = true
 	s.unsteady(r)
 	recording, _ := k.tape.End()
 	k.tape.Off()
 	if err != nil {
+		settled = true
 		s.step--
 		return r, errors.Join(err, s.abandon(ctx))
 	}
@@ -67,12 +67,14 @@ func (s *Session) keepStep(ctx context.Context, x *Execution, run func() (*Resul
 	err = s.store(ctx, rec, box, batch, recording, r)
 	r.Usage.StoreMS = milliseconds(time.Since(start))
 	if err == nil {
+		settled = true
 		return r, nil
 	}
 	// What was not stored did not happen: the next execution begins where the store is.
 	if undo := box.Undo(); undo != nil {
 		err = errors.Join(err, undo, s.abandon(ctx))
 	}
+	settled = true
 	s.step--
 	r.Status, r.ExitCode = StatusLost, ExitError
 	r.Error = &ExecError{Kind: "store", Message: "the step could not be stored: " + err.Error(), Hint: storeHint, Restored: true}
@@ -162,6 +164,8 @@ func (s *Session) store(ctx context.Context, rec *Record, box keeper, b *cas.Bat
 // append commits a record, whose state is filled in, as the session's next step.
 func (s *Session) append(ctx context.Context, rec *Record, b *cas.Batch) error {
 	k := s.kept
+	// The code has run: whoever asked for it may be gone, but the step is to be stored.
+	ctx = context.WithoutCancel(ctx)
 	record, err := rec.encode()
 	if err != nil {
 		return err
@@ -178,8 +182,6 @@ func (s *Session) append(ctx context.Context, rec *Record, b *cas.Batch) error {
 	if err != nil {
 		return err
 	}
-	// The code has run: whoever asked for it may be gone, but the step is to be stored.
-	ctx = context.WithoutCancel(ctx)
 	err = k.store.Commit(ctx, &Commit{Session: head.ID, Step: rec.Step, Head: h, Record: record, Objects: b, Holds: rec.holds()})
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -57,14 +58,37 @@ func (e *Engine) Reap(ctx context.Context) ([]string, error) {
 	}
 	now := time.Now()
 	var removed []string
+	var errs []error
 	for _, i := range infos {
-		if i.Expires.IsZero() || now.Before(i.Expires) || i.Running {
+		if !i.expired(now) {
 			continue
 		}
-		if err := e.Remove(ctx, i.ID); err != nil {
-			return removed, err
+		done, err := e.reap(ctx, i.ID)
+		if done {
+			removed = append(removed, i.ID)
 		}
-		removed = append(removed, i.ID)
+		if err != nil && !errors.Is(err, ErrNoSession) {
+			errs = append(errs, err)
+		}
+		if ctx.Err() != nil {
+			break
+		}
 	}
-	return removed, nil
+	return removed, errors.Join(errs...)
+}
+
+func (i *SessionInfo) expired(now time.Time) bool {
+	return !i.Expires.IsZero() && !now.Before(i.Expires) && !i.Running
+}
+
+// reap removes a session if it is expired still: it may have been used since, or be another one.
+func (e *Engine) reap(ctx context.Context, session string) (bool, error) {
+	e.opening.Lock()
+	defer e.opening.Unlock()
+	info, err := e.Lookup(ctx, session)
+	if err != nil || !info.expired(time.Now()) {
+		return false, err
+	}
+	err = e.remove(ctx, session)
+	return err == nil, err
 }

@@ -136,12 +136,12 @@ func (s *State) openFiles(r cas.Reader) ([]wasi.OpenFile, error) {
 	if s.OpenList == nil {
 		return s.Open, nil
 	}
-	b, err := s.OpenList.read(r)
+	b, err := s.OpenList.readUpTo(r, maxJSON)
 	if err != nil {
 		return nil, err
 	}
-	var open []wasi.OpenFile
-	if err := json.Unmarshal(b, &open); err != nil {
+	open, err := decodeList[wasi.OpenFile](b)
+	if err != nil {
 		return nil, fmt.Errorf("%w: open files: %v", ErrStoreDamaged, err)
 	}
 	return open, nil
@@ -164,6 +164,9 @@ func (in *Input) setCall(c call, b *cas.Batch) error {
 		in.Filename, in.Args, in.Env = c.Filename, c.Args, c.Env
 		return nil
 	}
+	if n := countValues(data); n > maxListed {
+		return fmt.Errorf("%d arguments and environment variables, at most %d can be stored", n, maxListed)
+	}
 	blob, err := newBlob(b, data)
 	in.Large = &blob
 	return err
@@ -174,11 +177,14 @@ func (in *Input) call(r cas.Reader) (c call, err error) {
 	if in.Large == nil {
 		return call{in.Filename, in.Args, in.Env}, nil
 	}
-	data, err := in.Large.read(r)
-	if err == nil {
-		err = json.Unmarshal(data, &c)
+	data, err := in.Large.readUpTo(r, maxJSON)
+	if err != nil {
+		return c, err
 	}
-	return c, err
+	if n := countValues(data); n > maxListed {
+		return c, fmt.Errorf("%w: %d arguments and environment variables", ErrStoreDamaged, n)
+	}
+	return c, json.Unmarshal(data, &c)
 }
 
 // Hash returns the hash of the record as it is stored, which is what the next record has as Previous.

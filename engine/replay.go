@@ -54,7 +54,7 @@ func (j *Journal) again(ctx context.Context, box *wasmSandbox, rec *Record) (*re
 	if err != nil {
 		return nil, err
 	}
-	data, err := rec.Tape.read(j.e.opts.Store)
+	data, err := rec.Tape.readUpTo(j.e.opts.Store, maxTape)
 	if err != nil {
 		return nil, err
 	}

@@ -118,15 +118,20 @@ func (j *Journal) origin(ctx context.Context, of *Record) (*Journal, *Record, er
 		return j, r, err
 	}
 	other, err := j.e.Journal(ctx, o.Session)
-	if err != nil {
-		return nil, nil, fmt.Errorf("the session %s, which this one was forked from, is needed: %w", o.Session, err)
+	if err == nil && other.head.Tenant == j.head.Tenant && o.Step >= other.head.First && o.Step <= other.head.Step {
+		r, err := other.record(ctx, o.Step)
+		if err != nil || r.Hash() == of.Previous {
+			return other, r, err
+		}
 	}
-	r, err := other.record(ctx, o.Step)
-	if err == nil && (r.Hash() != of.Previous || other.head.Tenant != j.head.Tenant) {
-		// An import may name any session, but not tell what is in it.
-		err = fmt.Errorf("%w: session %s is not the one that this one was forked from", ErrNoStep, o.Session)
+	if err != nil && !errors.Is(err, ErrNoSession) {
+		return nil, nil, err
 	}
-	return other, r, err
+	// An import may name any session. Whether there is one, how long it is, and what is in it, is not told.
+	return nil, nil, &Error{
+		Err:   fmt.Errorf("%w: step %d of session %s, which this one was forked from, is not there any more", ErrNoStep, o.Step, o.Session),
+		Phase: PhaseStore,
+	}
 }
 
 // rerun brings the sandbox from the state before a record to the one after it.

@@ -74,6 +74,11 @@ func (e *Engine) Remove(ctx context.Context, session string) error {
 	if _, err := e.readHead(ctx, session); err != nil && !errors.Is(err, ErrStoreDamaged) {
 		return err
 	}
+	return e.remove(ctx, session)
+}
+
+// remove needs Engine.opening.
+func (e *Engine) remove(ctx context.Context, session string) error {
 	e.mu.Lock()
 	s := e.durable[session]
 	if s != nil {
@@ -84,6 +89,7 @@ func (e *Engine) Remove(ctx context.Context, session string) error {
 		if err := s.end(); err != nil {
 			e.opts.Logger.Warn("close removed session", "session", session, "error", err)
 		}
+		<-s.kept.ended // somebody else may be closing it, and a last step of it must not end up in another one of this name
 	}
 	return storeError(e.opts.Store.Remove(ctx, session))
 }

@@ -39,7 +39,11 @@ func (s *Session) exclusive(ctx context.Context, f func(ctx context.Context) err
 		return &Error{Err: ErrClosed, Phase: PhaseRequest}
 	}
 	defer s.begin(nil)
-	return f(ctx)
+	err := f(ctx)
+	if s.box != nil {
+		s.rest()
+	}
+	return err
 }
 
 // Info describes a durable session as it is now; of another only ID, Language, Step and Sandbox are known.
@@ -134,21 +138,25 @@ func (s *Session) Rewind(ctx context.Context, step int) (rec *Record, err error)
 		}
 		rec = s.record(RecordRewind)
 		rec.Origin = &StepRef{s.id, to.Step}
-		// First everything that can go wrong, then what is there is let go.
+		// First everything that can go wrong, then what is there is let go. The two have one clock.
+		clock := s.spec.tape.Base()
 		r, err := j.restore(ctx, to, s.spec)
 		if err != nil {
+			s.spec.tape.SetBase(clock)
 			return err
 		}
 		if err := s.adopt(ctx, r, to, rec); err != nil {
+			s.spec.tape.SetBase(clock)
 			return errors.Join(err, r.box.Close(ctx))
 		}
 		old := s.box
 		s.box = r.box
 		if old != nil {
-			err = old.Close(ctx)
+			if err := old.Close(ctx); err != nil {
+				s.e.opts.Logger.Warn("close sandbox", "session", s.id, "error", err)
+			}
 		}
-		s.rest()
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -241,7 +249,8 @@ func (e *Engine) forkLive(ctx context.Context, session string, fork *Session) {
 	}
 	defer func() { <-fork.turn }()
 	box, ok := from.box.(*wasmSandbox)
-	if !ok || box.fresh || fork.box != nil || from.kept.head.Step != fork.kept.head.Step {
+	// A session of this name may be another one by now. The fork may be closed already, with the engine.
+	if !ok || !fork.begin(nil) || box.fresh || fork.box != nil || from.kept.head.Record != fork.kept.last.Previous {
 		return
 	}
 	m, err := box.mem.Fork()
@@ -253,7 +262,9 @@ func (e *Engine) forkLive(ctx context.Context, session string, fork *Session) {
 		m.Close()
 		return
 	}
-	copied.base = box.base
+	if box.base != nil && box.base.hash == fork.kept.last.State.Memory {
+		copied.base = box.base
+	}
 	fork.box = copied
 	fork.rest()
 }
@@ -341,8 +352,13 @@ func (s *Session) EditFiles(ctx context.Context, note string, edit func(*vfs.FS)
 			return &Error{Err: fmt.Errorf("%w: files of executor %s", ErrUnavailable, s.e.exec.Name()), Phase: PhaseRequest}
 		}
 		box.files.own.Checkpoint()
+		stored := false
+		defer func() {
+			if !stored { // also when edit panics
+				box.files.own.Rollback()
+			}
+		}()
 		if err := edit(box.files.own); err != nil {
-			box.files.own.Rollback()
 			return err
 		}
 		r := s.record(RecordFiles)
@@ -354,9 +370,9 @@ func (s *Session) EditFiles(ctx context.Context, note string, edit func(*vfs.FS)
 			err = s.append(ctx, r, b)
 		}
 		if err != nil {
-			box.files.own.Rollback()
 			return storeError(err)
 		}
+		stored = true
 		box.Kept()
 		box.files.own.Mark()
 		rec = r

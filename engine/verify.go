@@ -119,7 +119,7 @@ func (j *Journal) verifyChain(ctx context.Context, v *Verification) ([]*Record, 
 
 // verifyObject checks an object and all below it.
 func (j *Journal) verifyObject(v *Verification, seen map[cas.Hash]bool, h cas.Hash) error {
-	todo := []cas.Hash{h}
+	todo, noted := []cas.Hash{h}, map[cas.Hash]bool{}
 	for len(todo) > 0 {
 		h, todo = todo[len(todo)-1], todo[:len(todo)-1]
 		if seen[h] {
@@ -131,10 +131,18 @@ func (j *Journal) verifyObject(v *Verification, seen map[cas.Hash]bool, h cas.Ha
 		}
 		seen[h] = true
 		v.Objects++
-		todo = append(todo, o.Refs...)
+		// Each once: objects of an import may name one another thousands of times.
+		for _, ref := range o.Refs {
+			if !seen[ref] && !noted[ref] {
+				noted[ref] = true
+				todo = append(todo, ref)
+			}
+		}
 	}
 	return nil
 }
+
+const notKept = "its state, or what that came from, was not kept"
 
 // verifyRuns runs the session again.
 func (j *Journal) verifyRuns(ctx context.Context, v *Verification, records []*Record, o *VerifyOptions) error {
@@ -158,22 +166,36 @@ func (j *Journal) verifyRuns(ctx context.Context, v *Verification, records []*Re
 		if o.Progress != nil {
 			o.Progress(rec.Step, v.Last)
 		}
+		kept := j.head.keeps(rec.Step)
 		if x != nil && (rec.Kind == RecordFiles || rec.Kind == RecordSnapshot) {
-			if err := j.rerun(ctx, x, rec, spec); err != nil {
+			err := j.rerun(ctx, x, rec, spec)
+			if err != nil && kept {
 				return err
+			}
+			if err != nil { // nothing can be run again up to a state that was kept
+				v.Skipped = append(v.Skipped, StepNote{rec.Step, notKept})
+				x.box.Close(ctx)
+				x = nil
 			}
 			continue
 		}
 		if rec.Kind != RecordExec || x == nil {
+			if x == nil && !kept {
+				v.Skipped = append(v.Skipped, StepNote{rec.Step, notKept})
+				continue
+			}
 			// Its state came from elsewhere: from a file, another step, another session.
 			next, err := j.restore(ctx, rec, spec)
-			if err != nil {
+			if err != nil && (kept || ctx.Err() != nil) {
 				return err
 			}
 			if x != nil && x.box != nil {
 				x.box.Close(ctx)
 			}
-			x = next
+			if x = next; err != nil {
+				v.Skipped = append(v.Skipped, StepNote{rec.Step, notKept})
+				x = nil
+			}
 			continue
 		}
 		again, err := j.again(ctx, x.box, rec)
@@ -201,7 +223,7 @@ func (j *Journal) verifyRuns(ctx context.Context, v *Verification, records []*Re
 			continue
 		}
 		v.Skipped = append(v.Skipped, StepNote{rec.Step, again.skipped})
-		if same || !rec.State.stored() {
+		if same || !rec.State.stored() || !kept {
 			continue
 		}
 		// What follows is to be judged by what really was.
@@ -227,7 +249,7 @@ func (j *Journal) sameMemory(box *wasmSandbox, rec *Record) (bool, error) {
 		return false, err
 	}
 	defer m.Close()
-	if _, err := loadMemory(m, box.im, j.e.opts.Store, rec.State.Memory); err != nil {
+	if _, err := loadMemory(m, box.spec.Memory, box.im, j.e.opts.Store, rec.State.Memory); err != nil {
 		if isDamage(err) {
 			return false, nil // it was not kept
 		}

@@ -142,7 +142,7 @@ func (w *wasmExecutor) resume(ctx context.Context, spec Spec, st *State, mem *wa
 			return nil, err
 		}
 		if !st.Fresh {
-			if s.base, err = loadMemory(s.mem, im, spec.store, st.Memory); err != nil {
+			if s.base, err = loadMemory(s.mem, spec.Memory, im, spec.store, st.Memory); err != nil {
 				return nil, err
 			}
 		}
@@ -159,13 +159,15 @@ func (w *wasmExecutor) resume(ctx context.Context, spec Spec, st *State, mem *wa
 	return s, nil
 }
 
-// loadMemory brings m to a stored state.
-func loadMemory(m *wasm.Memory, im *wasm.Image, r cas.Reader, h cas.Hash) (*memoryBase, error) {
+// loadMemory brings m, which may have limit bytes, to a stored state.
+func loadMemory(m *wasm.Memory, limit int64, im *wasm.Image, r cas.Reader, h cas.Hash) (*memoryBase, error) {
 	chain, err := cas.ReadChain(r, h, memoryKind)
 	if err != nil {
 		return nil, fmt.Errorf("memory: %w", err)
 	}
 	patches := make([]wasm.PatchData, len(chain))
+	// As chains are made, the deltas since the keyframe have as many bytes as that at most, and the last one more.
+	room := 4*limit + 1<<20
 	for i, f := range chain {
 		var head memoryHead
 		if err := json.Unmarshal(f.Head, &head); err != nil {
@@ -179,6 +181,9 @@ func loadMemory(m *wasm.Memory, im *wasm.Image, r cas.Reader, h cas.Hash) (*memo
 			o, err := r.Get(p)
 			if err != nil {
 				return nil, fmt.Errorf("memory: %w", err)
+			}
+			if room -= int64(len(o.Data)); room < 0 {
+				return nil, fmt.Errorf("memory: %w: the patches are far larger than a memory", cas.ErrDamaged)
 			}
 			patches[i].Parts = append(patches[i].Parts, o.Data)
 		}

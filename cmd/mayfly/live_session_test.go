@@ -149,3 +149,43 @@ func TestManyAtOnce(t *testing.T) {
 		t.Errorf("steps %v", seen)
 	}
 }
+
+// TestBrokenPipe: when nobody reads the output any more the program is interrupted and its step stored, and whoever uses
+// the store of this process is not affected.
+func TestBrokenPipe(t *testing.T) {
+	t.Parallel()
+	skipWithoutInterrupt(t)
+	store := filepath.Join(t.TempDir(), "store")
+	holder := mayfly(t, "run", "--store", store, "--session", "s", "-c", `
+x = 1
+try:
+    while True:
+        print("more", flush=True)
+except KeyboardInterrupt:
+    x = "interrupted"
+`)
+	out, err := holder.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(out, make([]byte, 5)); err != nil {
+		t.Fatal(err)
+	}
+	other := start(t, "run", "--store", store, "--session", "other", "-c", `print("started", flush=True); input()`)
+	other.wantLine("started")
+	out.Close()
+	other.send("whatever\n")
+	other.wantLine("'whatever'")
+	other.wantExit(0)
+	_ = holder.Wait()
+	if got := holder.ProcessState.ExitCode(); got != exitPipe {
+		t.Errorf("exit code %d", got)
+	}
+	last, err := mayfly(t, "run", "--store", store, "--session", "s", "-c", "x").CombinedOutput()
+	if err != nil || string(last) != "'interrupted'\n" {
+		t.Errorf("%s, %v", last, err)
+	}
+}

@@ -49,8 +49,8 @@ func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	// When nobody reads the output any more, that is an error of the write: dying of it would take down what other processes
-	// do with the store that this one has.
+	// When nobody reads the output any more, that is an error of the write: dying of it would take down what other
+	// processes do with the store that this one has.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	root := newRoot()
 	root.SetArgs(args)

@@ -94,14 +94,13 @@ It covers all records before: where it is the same, so is the whole journal.`,
 			s.sayEmpty()
 			return nil
 		}
-		t := newTable(os.Stdout, "SESSION", "STEPS", "FIRST", "LAST", "LAST ACTIVE", "LAST RECORD", "FORKED FROM")
+		t := newTable(os.Stdout, "SESSION", "STEPS", "LAST ACTIVE", "LAST RECORD", "FORKED FROM")
 		for _, r := range list {
 			from := ""
 			if r.Parent != nil {
 				from = fmt.Sprintf("%s at step %d", r.Parent.Session, r.Parent.Step)
 			}
-			t.row(r.Session, strconv.Itoa(r.Steps), strconv.Itoa(r.First), strconv.Itoa(r.Last), localTime(r.Active),
-				fmt.Sprintf("%.16s", r.Record), from)
+			t.row(r.Session, fmt.Sprintf("%d-%d", r.First, r.Last), localTime(r.Active), fmt.Sprintf("%.16s", r.Record), from)
 		}
 		return t.flush()
 	})

@@ -35,13 +35,14 @@ type storeFlags struct {
 
 func addStoreFlag(c *cobra.Command, f *storeFlags) {
 	f.drain = drainPatience
-	c.Flags().StringVar(&f.dir, "store", "", "use the store in `DIR`; default: $MAYFLY_STORE, else the user's data directory")
+	c.Flags().StringVar(&f.dir, "store", "",
+		"use the store in `DIR`; default: $MAYFLY_STORE, else the user's data directory")
 }
 
 // addDurabilityFlag is for the commands that make steps one after the other.
 func addDurabilityFlag(c *cobra.Command, f *storeFlags) {
 	c.Flags().StringVar(&f.durability, "durability", store.Sync.String(),
-		"`MODE` sync: a step is done when it is on the disk; async: about a second earlier; none: the system writes when it likes")
+		"when a step is done: `MODE` sync is on the disk, async about a second earlier, none whenever the system writes it")
 }
 
 // mode is how steps are stored.

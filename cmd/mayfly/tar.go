@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 )
 
 // pack returns a directory as a tar stream; warnings tells of what is left out. Closing it ends the work.
@@ -27,6 +28,13 @@ func pack(dir string, warnings io.Writer) io.ReadCloser {
 			}
 			if !d.IsDir() && !d.Type().IsRegular() && d.Type() != fs.ModeSymlink {
 				fmt.Fprintf(warnings, notPortable, printable(name))
+				return nil
+			}
+			if !utf8.ValidString(name) {
+				fmt.Fprintf(warnings, "mayfly: left out: %s: programs see names in UTF-8 only\n", printable(name))
+				if d.IsDir() {
+					return fs.SkipDir
+				}
 				return nil
 			}
 			return packEntry(tw, path, filepath.ToSlash(name), d)
@@ -68,10 +76,11 @@ func packEntry(tw *tar.Writer, path, name string, d fs.DirEntry) error {
 	if err := tw.WriteHeader(h); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if n, err := io.Copy(tw, f); err != nil || n != h.Size {
-		return fmt.Errorf("%s: changed while it was read (%d of %d bytes): %w", path, n, h.Size, errors.Join(err, io.ErrUnexpectedEOF))
+	n, err := io.Copy(tw, f)
+	if errors.Is(err, tar.ErrWriteTooLong) || err == nil && n != h.Size {
+		return fmt.Errorf("%s: it had %d bytes, and changed while it was read", path, h.Size)
 	}
-	return nil
+	return err
 }
 
 // unpack writes a tar stream of a session into a directory, which is made. What the stream says is not trusted: nothing
@@ -106,6 +115,12 @@ func unpackEntry(root *os.Root, h *tar.Header, r io.Reader, warnings io.Writer) 
 	name := path.Clean(h.Name)
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
 		return errors.New("the name leads out of the directory")
+	}
+	// Sessions make no sparse files, and a few bytes could stand for a disk full of zeros.
+	for key := range h.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return errors.New("a sparse file")
+		}
 	}
 	name = filepath.FromSlash(name)
 	if parent := filepath.Dir(name); parent != "." {

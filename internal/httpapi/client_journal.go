@@ -3,11 +3,13 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/mayfly-run/mayfly/engine"
@@ -19,6 +21,9 @@ func (c *Client) Steps(ctx context.Context, name string, from int) iter.Seq2[*St
 		for {
 			var list stepList
 			err := c.call(ctx, http.MethodGet, sessionPath(name, fmt.Sprintf("/journal?from=%d", from)), nil, &list)
+			if err == nil && slices.Contains(list.Steps, nil) {
+				err = errors.New("answer of the server: a step is missing")
+			}
 			if err != nil {
 				yield(nil, err)
 				return
@@ -44,7 +49,7 @@ func (c *Client) Step(ctx context.Context, name string, step int) (*Step, error)
 
 // Value returns a result that was too large to be told; ref is its Result.ResultRef.
 func (c *Client) Value(ctx context.Context, name, ref string) (io.ReadCloser, error) {
-	resp, err := c.send(ctx, http.MethodGet, sessionPath(name, "/value?"+url.Values{"ref": {ref}}.Encode()), nil)
+	resp, err := c.send(ctx, http.MethodGet, sessionPath(name, "/value?ref="+url.QueryEscape(ref)), nil) //nolint:bodyclose // the caller closes it
 	if err != nil {
 		return nil, err
 	}

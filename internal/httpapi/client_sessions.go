@@ -89,7 +89,7 @@ func (c *Client) Export(ctx context.Context, name string, w io.Writer, o *engine
 
 // Import makes a session of an archive; as is its name, "" for the one that it had.
 func (c *Client) Import(ctx context.Context, r io.Reader, as string) (*engine.SessionInfo, error) {
-	resp, err := c.upload(ctx, http.MethodPost, "/v1/import?"+url.Values{"as": {as}}.Encode(), typeArchive, io.NopCloser(r))
+	resp, err := c.upload(ctx, http.MethodPost, "/v1/import?as="+url.QueryEscape(as), typeArchive, io.NopCloser(r))
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (c *Client) Import(ctx context.Context, r io.Reader, as string) (*engine.Se
 // Content returns the content of a file, or a directory as a tar stream; mode is that of a file.
 func (c *Client) Content(ctx context.Context, name, path string, step int) (*Content, error) {
 	q := url.Values{"path": {path}, "step": {fmt.Sprint(step)}}
-	resp, err := c.send(ctx, http.MethodGet, sessionPath(name, "/content?"+q.Encode()), nil)
+	resp, err := c.send(ctx, http.MethodGet, sessionPath(name, "/content?"+q.Encode()), nil) //nolint:bodyclose // the caller closes it
 	if err != nil {
 		return nil, err
 	}

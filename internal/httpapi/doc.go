@@ -1,7 +1,8 @@
 // Package httpapi serves durable sessions over HTTP, and has the client for it.
 //
 // The process that holds a store serves it on a Unix socket beside the store, so that other processes of the same user
-// work with it meanwhile. Nothing in here depends on what the connection is.
+// work with it meanwhile. Who may use a socket is up to ListenUnix and DialUnix; the rest does not depend on what the
+// connection is.
 //
 //	GET    /v1/health                         who serves, and since when
 //	GET    /v1/sessions                       list; ?label=K=V (may be repeated), ?tenant=
@@ -29,6 +30,7 @@
 //	DELETE /v1/executions/{id}                cancel
 //
 // Steps are numbers; -1, "latest" and none at all stand for the last one.
+// Options that change a session in which code runs wait for that. Names of files are UTF-8.
 //
 // # Events
 //

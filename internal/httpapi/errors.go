@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
+	"strings"
 
 	"github.com/mayfly-run/mayfly/engine"
 )
@@ -20,6 +21,9 @@ var (
 	// errStopping: the server is about to end. Nothing was done.
 	errStopping = errors.New("the process that has the store is ending")
 )
+
+// maxMessage bounds what an error says, in bytes.
+const maxMessage = 2000
 
 const (
 	codeInternal = "internal"
@@ -82,6 +86,10 @@ func describe(err error) *Problem {
 	var e *engine.Error
 	if errors.As(err, &e) {
 		p.Message, p.Hint, p.Phase = e.Err.Error(), e.Hint, e.Phase
+	}
+	if len(p.Message) > maxMessage { // it may have a name of the request in it
+		p.Message = strings.ToValidUTF8(p.Message[:maxMessage/2], "") + " ... " +
+			strings.ToValidUTF8(p.Message[len(p.Message)-maxMessage/2:], "")
 	}
 	if tooLarge(err) != nil {
 		err = ErrTooLarge

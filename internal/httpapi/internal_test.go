@@ -194,10 +194,16 @@ func TestShutdownWaits(t *testing.T) {
 		t.Errorf("shut down while a request is under way: %v", err)
 	}
 	// New work is refused, and its client tries again until there is another server.
-	if _, err := NewClient(s.Dial).upload(t.Context(), http.MethodGet, "/v1/health", "", nil); !errors.Is(err, errStopping) {
+	resp, err := NewClient(s.Dial).upload(t.Context(), http.MethodGet, "/v1/health", "", nil)
+	if err == nil {
+		resp.Body.Close()
+	}
+	if !errors.Is(err, errStopping) {
 		t.Errorf("new work: %v", err)
 	}
-	other := Start(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, Health{PID: 8}) }), nil)
+	other := Start(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, http.StatusOK, Health{PID: 8})
+	}), nil)
 	defer other.Shutdown(context.Background())
 	dials := 0
 	h, err := NewClient(func(ctx context.Context) (net.Conn, error) {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// checkPeer returns an error unless the process at the other end of a Unix socket is one of this user, or of root, who may
-// do everything anyway. Where the socket is says less: the directory may be one that others can write to.
+// checkPeer returns an error unless the process at the other end of a Unix socket is one of this user, or of root, who
+// may do everything anyway. Where the socket is says less: the directory may be one that others can write to.
 func checkPeer(c net.Conn) error {
 	u, ok := c.(*net.UnixConn)
 	if !ok {

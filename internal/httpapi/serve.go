@@ -44,8 +44,8 @@ func Start(h http.Handler, log *slog.Logger, listeners ...net.Listener) *Server 
 // Dial connects to the server from within its process.
 func (s *Server) Dial(ctx context.Context) (net.Conn, error) { return s.pipe.dial(ctx) }
 
-// Shutdown lets no new work in, which clients take elsewhere, waits until the requests under way are answered, and stops
-// serving. When ctx ends before, it returns its error, and may be called again to go on waiting.
+// Shutdown lets no new work in, which clients take elsewhere, waits until the requests under way are answered, and
+// stops serving. When ctx ends before, it returns its error, and may be called again to go on waiting.
 func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.gate.drain(ctx)
 	if err == nil {
