@@ -2,6 +2,8 @@
 
 GO      ?= go
 FUZZ    ?= 20000x
+# for targets that open a store each time
+FUZZ_SLOW ?= 300x
 PKGS    := ./...
 
 .PHONY: build test test-race test-all test-native test-portable bench fuzz lint guests verify-guests inputs cross clean
@@ -34,13 +36,15 @@ test-all: test test-race test-portable test-native
 bench:            ## the tables in the README
 	$(GO) run ./cmd/mayfly bench startup
 	$(GO) run ./cmd/mayfly bench threads
+	$(GO) run ./cmd/mayfly bench state
 
 # A number of runs and no duration: at the end of a duration Go before 1.27 now and then reports "context deadline
 # exceeded" as a failure (https://go.dev/issue/75804).
 fuzz:             ## every fuzz target FUZZ times
 	@for p in $$($(GO) list $(PKGS)); do \
 	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
-	    echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZ) -fuzzminimizetime 10x $$p || exit 1; \
+	    case $$f in FuzzImport|FuzzFiles) n=$(FUZZ_SLOW);; *) n=$(FUZZ);; esac; \
+	    echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $$n -fuzzminimizetime 10x $$p || exit 1; \
 	  done; done
 
 lint:             ## golangci-lint with the import rules of .golangci.yml

@@ -33,7 +33,7 @@ func (i *importer) release() {
 // finish makes a session of what was imported.
 func (i *importer) finish(ctx context.Context) error {
 	h := *i.head
-	h.Importing = false
+	h.Importing, h.Imported = false, h.Step
 	head, err := h.encode()
 	if err == nil {
 		err = i.e.opts.Store.SetHead(ctx, h.ID, head)

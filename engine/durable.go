@@ -86,6 +86,8 @@ type sessionHead struct {
 	IdleTTL   time.Duration     `json:"idle_ttl_ns,omitempty"`
 	MaxAge    time.Duration     `json:"max_age_ns,omitempty"`
 	Snapshots SnapshotPolicy    `json:"snapshots"`
+	// Imported is the last step that an import brought: random numbers up to there are shared with where it came from.
+	Imported int `json:"imported,omitempty"`
 	// Importing tells that an import has not come to its end: there is no such session yet.
 	Importing bool `json:"importing,omitempty"`
 }
@@ -95,7 +97,7 @@ const headVersion = 1
 func parseHead(b []byte) (*sessionHead, error) {
 	h := &sessionHead{}
 	if err := json.Unmarshal(b, h); err != nil {
-		return nil, fmt.Errorf("%w: head of a session: %v", ErrStoreDamaged, err)
+		return nil, fmt.Errorf("%w: head of a session: %w", ErrStoreDamaged, err)
 	}
 	if h.Version != headVersion || CheckSessionName(h.ID) != nil || h.Step < 0 || h.First < 0 || h.First > h.Step || h.Kept < 0 || h.Kept > h.Step || h.Dropped < 0 || h.Dropped > h.Kept {
 		return nil, fmt.Errorf("%w: head of session %.80q, version %d", ErrStoreDamaged, h.ID, h.Version)

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -303,6 +304,46 @@ func TestDecodeBounded(t *testing.T) {
 	for text, n := range map[string]int{`""`: 1, `[1,2,{"a":"[,\",["}]`: 5, `["\\",1]`: 3} {
 		if got := engine.CountValues([]byte(text)); got != n {
 			t.Errorf("%s has %d values, counted %d", text, n, got)
+		}
+	}
+}
+
+// TestImportsDiffer: sessions of one archive have random numbers of their own.
+func TestImportsDiffer(t *testing.T) {
+	d := newDurable(t, nil)
+	s := d.session("s", nil)
+	exec(t, s, "import random; random.random()")
+	exec(t, s, "x = 2")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var archive bytes.Buffer
+	if err := d.Export(t.Context(), "s", &archive, nil); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]string{}
+	for _, name := range []string{"s", "a", "b", "rewound"} {
+		if name != "s" {
+			if _, err := d.Import(t.Context(), bytes.NewReader(archive.Bytes()), name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := d.session(name, nil)
+		if name == "rewound" {
+			if _, err := s.Rewind(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := exec(t, s, "random.random()")
+		if other, ok := seen[r.ResultRepr]; ok || r.Status != engine.StatusOK {
+			t.Errorf("%s has the %s of %s", name, r.ResultRepr, other)
+		}
+		seen[r.ResultRepr] = name
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if v, err := d.journal(name).Verify(t.Context(), nil); err != nil || !v.OK || v.Identical == 0 || len(v.Differing) > 0 {
+			t.Errorf("%s: %v, %+v", name, err, v)
 		}
 	}
 }

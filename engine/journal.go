@@ -88,7 +88,7 @@ func (j *Journal) result(r *Record) (*Result, error) {
 	}
 	res, err := parseResult(b)
 	if err != nil {
-		return nil, fmt.Errorf("%w: result of step %d: %v", ErrStoreDamaged, r.Step, err)
+		return nil, fmt.Errorf("%w: result of step %d: %w", ErrStoreDamaged, r.Step, err)
 	}
 	return res, nil
 }

@@ -142,7 +142,7 @@ func (s *State) openFiles(r cas.Reader) ([]wasi.OpenFile, error) {
 	}
 	open, err := decodeList[wasi.OpenFile](b)
 	if err != nil {
-		return nil, fmt.Errorf("%w: open files: %v", ErrStoreDamaged, err)
+		return nil, fmt.Errorf("%w: open files: %w", ErrStoreDamaged, err)
 	}
 	return open, nil
 }

@@ -70,17 +70,17 @@ func (j *Journal) rebuild(ctx context.Context, x *restored, rec *Record, spec Sp
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if at.Kind == RecordRewind || at.Kind == RecordFork {
-			if from, at, err = from.origin(ctx, at); err != nil {
-				return err
-			}
-		} else if at.Kind == RecordCreate {
+		switch at.Kind {
+		case RecordRewind, RecordFork:
+			from, at, err = from.origin(ctx, at)
+		case RecordCreate:
 			path = append(path, at)
-		} else {
+		default:
 			path = append(path, at)
-			if at, err = from.record(ctx, at.Step-1); err != nil {
-				return err
-			}
+			at, err = from.record(ctx, at.Step-1)
+		}
+		if err != nil {
+			return err
 		}
 		if at.State.Fresh || at != rec && at.State.stored() && at.State.Image == im.Sum() {
 			st := at.State

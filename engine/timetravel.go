@@ -78,6 +78,7 @@ func (s *Session) resume(ctx context.Context) (Sandboxed, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.unshare(r, k.last)
 	if r.ran == 0 && len(r.notes) == 0 {
 		return r.box, nil
 	}
@@ -96,6 +97,13 @@ func (s *Session) resume(ctx context.Context) (Sandboxed, error) {
 		}
 	}
 	return r.box, nil
+}
+
+// unshare sees to random numbers of its own for a sandbox in a state that an import brought.
+func (s *Session) unshare(r *restored, rec *Record) {
+	if rec.Step <= s.kept.head.Imported {
+		r.box.reseed = true
+	}
 }
 
 // record returns the next record, to be filled in.
@@ -145,6 +153,7 @@ func (s *Session) Rewind(ctx context.Context, step int) (rec *Record, err error)
 			s.spec.tape.SetBase(clock)
 			return err
 		}
+		s.unshare(r, to)
 		if err := s.adopt(ctx, r, to, rec); err != nil {
 			s.spec.tape.SetBase(clock)
 			return errors.Join(err, r.box.Close(ctx))
@@ -173,6 +182,7 @@ func (s *Session) adopt(ctx context.Context, r *restored, to *Record, rec *Recor
 		return s.save(ctx, r.box, rec)
 	}
 	rec.State = to.State
+	rec.State.Reseed = r.box.reseed
 	return storeError(s.append(ctx, rec, &cas.Batch{}))
 }
 

@@ -57,7 +57,7 @@ func parseHead(b []byte) (h patchHead, err error) {
 		return h, fmt.Errorf("%w: head of %d bytes", ErrPatch, len(b))
 	}
 	if err := json.Unmarshal(b, &h); err != nil {
-		return h, fmt.Errorf("%w: head: %v", ErrPatch, err)
+		return h, fmt.Errorf("%w: head: %w", ErrPatch, err)
 	}
 	if h.Version != patchVersion {
 		return h, fmt.Errorf("%w: version %d; this Mayfly knows %d", ErrPatch, h.Version, patchVersion)

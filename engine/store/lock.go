@@ -17,7 +17,7 @@ const (
 	holderName = "holder.json"
 )
 
-// ErrLocked: another process has the store open, or this one has it open already.
+// ErrLocked means that another process has the store open, or that this one has it open already.
 var ErrLocked = errors.New("the store is in use")
 
 // errWouldBlock is what flock returns when somebody else has the lock.

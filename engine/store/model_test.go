@@ -140,13 +140,12 @@ func (m *model) step(t *testing.T, s *Store, r *rand.Rand) {
 		there := slices.DeleteFunc(slices.Clone(m.hashes), func(h cas.Hash) bool { return !live[h] })
 		b := new(cas.Batch)
 		from := slices.Clone(there)
-		var mine []cas.Hash
 		for range r.IntN(6) {
 			h, err := b.Add(m.object(r, from))
 			if err != nil {
 				t.Fatal(err)
 			}
-			from, mine = append(from, h), append(mine, h)
+			from = append(from, h)
 		}
 		c := &engine.Commit{Session: name, Create: len(steps) == 0, Step: len(steps), Objects: b, Head: []byte("{}")}
 		for range r.IntN(4) {

@@ -9,12 +9,12 @@ import (
 type Durability int
 
 const (
-	// Sync: it is on the disk. It survives a power failure.
+	// Sync means that it is on the disk. It survives a power failure.
 	Sync Durability = iota
-	// Async: it was handed to the operating system, which has it on the disk about a second later. It survives the end of
+	// Async means that it was handed to the operating system, which has it on the disk about a second later. It survives the end of
 	// the process, however it ends.
 	Async
-	// None: as Async, but the operating system decides when it goes to the disk.
+	// None is as Async, but the operating system decides when it goes to the disk.
 	None
 )
 

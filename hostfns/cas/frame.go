@@ -74,7 +74,7 @@ func (f Frame) Object(kind string) (Object, error) {
 func ParseFrame(o Object, kind string) (Frame, error) {
 	var d frameData
 	if err := json.Unmarshal(o.Data, &d); err != nil {
-		return Frame{}, fmt.Errorf("%w: not a frame: %v", ErrDamaged, err)
+		return Frame{}, fmt.Errorf("%w: not a frame: %w", ErrDamaged, err)
 	}
 	switch {
 	case d.Kind != kind:

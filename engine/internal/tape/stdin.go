@@ -67,10 +67,11 @@ func (i recordedInput) Read(p []byte) (n int, err error) {
 	if n < 0 || n > len(p) {
 		n, err = 0, fmt.Errorf("the reader returned %d bytes of %d", n, len(p))
 	}
-	if err != nil && err != io.EOF && !errors.Is(err, io.EOF) {
-		err = fmt.Errorf("%w: %v", errInput, err) // not wrapped: a replay could not give the same one
-	} else if err != nil {
+	switch {
+	case errors.Is(err, io.EOF):
 		err = io.EOF
+	case err != nil: // a replay could not give the same one
+		err = errInput
 	}
 	i.t.mu.Lock()
 	defer i.t.mu.Unlock()
@@ -94,7 +95,7 @@ func (s *step) noteInput(p []byte, err error) {
 	}
 	if err != nil {
 		r.end = inputFailed
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			r.end = inputEOF
 		}
 		if len(p) > 0 {
