@@ -62,6 +62,12 @@ func (e *Engine) Export(ctx context.Context, session string, w io.Writer, o *Exp
 	x := &exporter{j: j, tw: tar.NewWriter(z), seen: map[cas.Hash]bool{}}
 	if err := x.write(ctx); err != nil {
 		z.Close()
+		if now, again := e.readHead(ctx, session); again == nil && isDamage(err) && now.Kept > j.head.Kept {
+			return &Error{
+				Err: fmt.Errorf("%w: session %s gave up old states while it was exported", ErrConflict, session), Phase: PhaseStore,
+				Hint: "export it again",
+			}
+		}
 		return storeError(err)
 	}
 	return storeError(z.Close())

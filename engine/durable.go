@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/mayfly-run/mayfly/hostfns/cas"
@@ -18,7 +19,8 @@ type SessionOptions struct {
 	Sandbox *Sandbox
 	// Labels are for the caller to find sessions by. Default: none, or those that it has.
 	Labels map[string]string
-	// Tenant is whose session it is, see Options.MaxSessions. It cannot be changed.
+	// Tenant is whose session it is, see Options.MaxSessions. It cannot be changed. An Open with another tenant finds no
+	// session. That is all: the methods that take a name reach every session, so who serves several tenants checks first.
 	Tenant string
 	// IdleTTL is how long the session is kept when nobody uses it, MaxAge how long at all. Default: Options.IdleTTL and
 	// Options.MaxAge, or what it has; negative: for ever.
@@ -123,7 +125,7 @@ func (h *sessionHead) expires() (t time.Time) {
 func (h *sessionHead) info() SessionInfo {
 	return SessionInfo{
 		ID: h.ID, Language: h.Sandbox.Language, Step: h.Step, Created: h.Created, Active: h.Active, Expires: h.expires(),
-		Parent: h.Parent, Labels: h.Labels, Tenant: h.Tenant, Sandbox: h.Sandbox, Snapshots: h.Snapshots, Snapshot: h.Snapshot,
+		Parent: h.Parent, Labels: maps.Clone(h.Labels), Tenant: h.Tenant, Sandbox: h.Sandbox, Snapshots: h.Snapshots, Snapshot: h.Snapshot,
 		Record: h.Record,
 	}
 }

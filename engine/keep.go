@@ -100,7 +100,7 @@ func (s *Session) input(x *Execution, b *cas.Batch) (*Input, error) {
 	}
 	in := &Input{
 		Code: code, Stdin: x.Stdin != nil, NoResult: x.NoResult, Timeout: x.Timeout, MaxTicks: x.MaxTicks,
-		Reseed: reseed,
+		Reseed: reseed, Limits: s.spec.limits(),
 	}
 	return in, in.setCall(call{x.Filename, x.Args, x.Env}, b)
 }
@@ -156,6 +156,9 @@ func (s *Session) store(ctx context.Context, rec *Record, box keeper, b *cas.Bat
 	rec.State = *st
 	if err := s.append(ctx, rec, b); err != nil {
 		return err
+	}
+	if rec.Value != nil {
+		s.forgetValue(r.ExecutionID) // the journal has it
 	}
 	box.Kept()
 	return nil

@@ -85,7 +85,7 @@ func (e *Engine) openStored(ctx context.Context, head *sessionHead, o *SessionOp
 	if last.Hash() != head.Record {
 		return nil, storeError(fmt.Errorf("%w: the last record of session %s is not the one that its head names", ErrStoreDamaged, head.ID))
 	}
-	changed, err := e.changeStored(ctx, head, o)
+	changed, err := e.changeStored(ctx, head, last, o)
 	if err != nil {
 		return nil, err
 	}
@@ -94,9 +94,12 @@ func (e *Engine) openStored(ctx context.Context, head *sessionHead, o *SessionOp
 }
 
 // changeStored stores what options change in a head, and returns the new one, or the same.
-func (e *Engine) changeStored(ctx context.Context, head *sessionHead, o *SessionOptions) (*sessionHead, error) {
+func (e *Engine) changeStored(ctx context.Context, head *sessionHead, last *Record, o *SessionOptions) (*sessionHead, error) {
 	changed := *head
 	if err := e.change(&changed, o); err != nil {
+		return nil, err
+	}
+	if err := e.checkSmaller(last, &head.Sandbox, &changed.Sandbox); err != nil {
 		return nil, err
 	}
 	b, err := changed.encode()
@@ -126,7 +129,10 @@ func (s *Session) reopen(ctx context.Context, o *SessionOptions) error {
 	}
 	return s.durableTurn(ctx, func(ctx context.Context) error {
 		head := s.kept.head
-		changed, err := s.e.changeStored(ctx, head, o)
+		if box, ok := s.box.(*wasmSandbox); ok && o.Sandbox != nil && o.Sandbox.Memory > 0 && o.Sandbox.Memory < box.mem.Size() {
+			return tooSmall(box.mem.Size(), o.Sandbox.Memory)
+		}
+		changed, err := s.e.changeStored(ctx, head, s.kept.last, o)
 		if err != nil || changed == head {
 			return err
 		}

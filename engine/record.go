@@ -79,6 +79,8 @@ type Input struct {
 	MaxTicks uint64        `json:"max_ticks,omitempty"`
 	// Reseed tells that the program got random numbers of its own before it ran.
 	Reseed bool `json:"reseed,omitempty"`
+	// Limits are those of the sandbox.
+	Limits Limits `json:"limits"`
 }
 
 // State is what brings a session back to where it was after a step.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mayfly-run/mayfly/engine/internal/tape"
 	"github.com/mayfly-run/mayfly/hostfns/cas"
@@ -99,10 +100,14 @@ func (j *Journal) rebuild(ctx context.Context, x *restored, rec *Record, spec Sp
 			}
 		}
 	}
-	for i := len(path) - 1; i >= 0; i-- {
-		if err := j.rerun(ctx, x, path[i], spec); err != nil {
-			return errors.Join(err, x.box.Close(ctx))
-		}
+	for i := len(path) - 1; i >= 0 && err == nil; i-- {
+		err = j.rerun(ctx, x, path[i], spec)
+	}
+	if err == nil {
+		err = x.box.fit(spec.limits())
+	}
+	if err != nil {
+		return errors.Join(err, x.box.Close(ctx))
 	}
 	return nil
 }
@@ -138,6 +143,12 @@ func (j *Journal) origin(ctx context.Context, of *Record) (*Journal, *Record, er
 func (j *Journal) rerun(ctx context.Context, x *restored, rec *Record, spec Spec) error {
 	switch rec.Kind {
 	case RecordExec:
+		if slices.ContainsFunc(spec.Mounts, func(m Mount) bool { return m.Writable }) {
+			return &Error{
+				Err:   fmt.Errorf("%w: step %d cannot be run again, since it could write to mounted directories", ErrNoStep, rec.Step),
+				Phase: PhaseStore, Hint: "open the session with read-only mounts",
+			}
+		}
 		again, err := j.again(ctx, x.box, rec)
 		if err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -218,55 +217,6 @@ func (s *Session) exec(ctx context.Context, x *Execution, arrived time.Time) (*R
 	return r, nil
 }
 
-// rest has the sandbox trimmed when the session stays idle.
-func (s *Session) rest() {
-	s.trimmed = false
-	switch {
-	case s.spec.Ephemeral:
-	case s.idle == nil:
-		s.idle = time.AfterFunc(TrimAfter, s.trim)
-	default:
-		s.idle.Reset(TrimAfter)
-	}
-}
-
-// trim gives back what an idle session does not need: at first a little, and when it has been idle for long, a durable
-// session gives up all of it.
-func (s *Session) trim() {
-	if !s.e.enter() {
-		return
-	}
-	defer s.e.running.Done()
-	select {
-	case s.turn <- struct{}{}:
-	default:
-		return // it is not idle
-	}
-	defer func() { <-s.turn }()
-	if s.box == nil {
-		return
-	}
-	unload := s.e.opts.UnloadAfter
-	if s.kept != nil && s.trimmed {
-		if !s.kept.last.State.stored() {
-			return // having it again would take running it again
-		}
-		if err := s.abandon(context.Background()); err != nil {
-			s.e.opts.Logger.Warn("unload idle session", "session", s.id, "error", err)
-		}
-		return
-	}
-	if t, ok := s.box.(interface{ Trim() error }); ok {
-		if err := t.Trim(); err != nil {
-			s.e.opts.Logger.Warn("trim idle session", "session", s.id, "error", err)
-		}
-	}
-	if s.kept != nil && unload > 0 {
-		s.trimmed = true
-		s.idle.Reset(unload)
-	}
-}
-
 // openError tells an invalid sandbox from a failure to make one.
 func openError(ctx context.Context, err error) error {
 	var e *Error
@@ -299,49 +249,6 @@ func (s *Session) fill(r *Result, o *Outcome) {
 	r.ResultRef = s.keep(r.ExecutionID, value)
 	s.value = value
 	r.ResultRepr = preview(o.ValueRepr, limit/8)
-}
-
-// keep stores a large value and returns its reference.
-func (s *Session) keep(id string, value []byte) string {
-	s.state.Lock()
-	defer s.state.Unlock()
-	if s.values == nil {
-		s.values = map[string][]byte{}
-	}
-	for len(s.valueIDs) > 0 && s.stored+len(value) > maxValues {
-		s.stored -= len(s.values[s.valueIDs[0]])
-		delete(s.values, s.valueIDs[0])
-		s.valueIDs = s.valueIDs[1:]
-	}
-	s.values[id] = value
-	s.valueIDs = append(s.valueIDs, id)
-	s.stored += len(value)
-	return "value:" + id
-}
-
-// Value returns a result that was too large to be told: JSON where it could be, else its repr. The reference is
-// Result.ResultRef. A durable session has all of them, others the latest 64 MiB.
-func (s *Session) Value(ref string) ([]byte, error) {
-	id := strings.TrimPrefix(ref, "value:")
-	if step, err := strconv.Atoi(id); err == nil && s.kept != nil {
-		return s.storedValue(step)
-	}
-	s.state.Lock()
-	defer s.state.Unlock()
-	v, ok := s.values[id]
-	if !ok {
-		return nil, requestError("only the latest 64 MiB of large results are kept", "no value %q", ref)
-	}
-	return v, nil
-}
-
-// preview cuts a text in the middle.
-func preview(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	head, tail := text[:n*3/4], text[len(text)-n/4:]
-	return fmt.Sprintf("%s ... %d bytes ... %s", strings.ToValidUTF8(head, ""), len(text)-n, strings.ToValidUTF8(tail, ""))
 }
 
 // Close ends the session. An execution in flight is cancelled and waited for. A durable session stays in the store; it is

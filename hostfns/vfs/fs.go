@@ -185,3 +185,10 @@ func (m *FS) Usage() Usage {
 // hasLinks implements linkProber for Tree: resolution may be skipped while
 // there are no symbolic links.
 func (m *FS) hasLinks(string, bool) bool { return m.symlinks.Load() > 0 }
+
+// SetLimits replaces MaxBytes and MaxFiles as Options has them. What is there already stays, be it more.
+func (m *FS) SetLimits(maxBytes int64, maxFiles int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.maxBytes, m.maxFiles = bound(maxBytes, DefaultMaxBytes), int(bound(int64(maxFiles), DefaultMaxFiles))
+}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
 )
@@ -100,6 +101,9 @@ func (m *FS) replaceable(name string) { m.Unlink(name) }
 
 // tarName is where an entry goes.
 func (m *FS) tarName(dst, name string) (string, error) {
+	if !utf8.ValidString(name) { // no program could open it
+		return "", pathError("import", strings.ToValidUTF8(name, "?"), sys.EINVAL)
+	}
 	for _, c := range strings.Split(name, "/") {
 		if c == ".." {
 			return "", &fs.PathError{Op: "import", Path: name, Err: ErrUnsafeTar}
