@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/mayfly-run/mayfly/engine/internal/guest"
+	"github.com/mayfly-run/mayfly/engine/internal/tape"
 	"github.com/mayfly-run/mayfly/wasm"
 	"github.com/mayfly-run/mayfly/wasm/wasi"
 )
@@ -125,6 +126,7 @@ func (w *wasmExecutor) sandbox(im *wasm.Image, m *wasm.Memory, fs *files, spec S
 	if t := spec.tape; t != nil {
 		o.Rand, o.Walltime, o.Monotonic, o.CPUTime = t.Rand(), t.Walltime, t.Monotonic, t.CPUTime
 		o.NoWait, o.ForkSources = t.Playing, t.Fork
+		o.NotReady = func() { t.Unsteady(tape.ReasonStdin) }
 	}
 	s.process = wasi.NewProcess(o)
 	return s

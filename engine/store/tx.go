@@ -17,13 +17,35 @@ type tx struct {
 	entries int64
 	size    int64 // what counts for Badger's limit
 	bytes   int64 // keys and values
+	// marking are the objects that the operation marks, marked those of the operations in the transaction.
+	marking, marked []cas.Hash
 }
 
 func newTx(s *Store) *tx {
 	return &tx{s: s, txn: s.db.NewTransaction(true), stage: map[string][]byte{}}
 }
 
-func (t *tx) reset() { clear(t.stage) }
+func (t *tx) reset() {
+	clear(t.stage)
+	t.marking = t.marking[:0]
+}
+
+// mark stages a mark: nobody names the object.
+func (t *tx) mark(h cas.Hash) {
+	t.set(hashKey(keyMark, h), nil)
+	t.marking = append(t.marking, h)
+}
+
+// kick wakes the collector when it has something to do, once the transaction is committed: before that it would find
+// nothing and go back to sleep. What is pinned now is left to unpin, which kicks as well, and finds the mark.
+func (t *tx) kick() {
+	for _, h := range t.marked {
+		if !t.s.pins.pinned(h) {
+			t.s.collect.kick()
+			return
+		}
+	}
+}
 
 // read calls f with the value of a key, which is valid until f returns. It returns false when there is none.
 func (t *tx) read(key []byte, f func([]byte) error) (bool, error) {
@@ -86,6 +108,7 @@ func (t *tx) apply() error {
 		}
 	}
 	t.entries, t.size, t.bytes = t.entries+n, t.size+size, t.bytes+bytes
+	t.marked = append(t.marked, t.marking...)
 	return nil
 }
 
@@ -119,11 +142,7 @@ func (t *tx) addObject(c *changes, h cas.Hash, o cas.Object, row []byte) {
 func (t *tx) settle(c *changes) error {
 	for h := range c.fresh {
 		if c.delta[h] == 0 {
-			t.set(hashKey(keyMark, h), nil)
-			// What is pinned is on its way to a commit; unpin kicks.
-			if !t.s.pins.pinned(h) {
-				t.s.collect.kick()
-			}
+			t.mark(h)
 		}
 	}
 	for h, d := range c.delta {
@@ -134,16 +153,16 @@ func (t *tx) settle(c *changes) error {
 		if err != nil {
 			return err
 		}
-		key, mark := hashKey(keyCount, h), hashKey(keyMark, h)
+		key := hashKey(keyCount, h)
 		switch {
 		case n+d < 0:
 			return damaged("object %v is named more often than its count says", h)
 		case n+d == 0:
 			t.del(key)
-			t.set(mark, nil)
-			t.s.collect.kick()
+			t.mark(h)
 			continue
 		case n == 0 && !c.fresh[h]:
+			mark := hashKey(keyMark, h)
 			if marked, err := t.has(mark); err != nil {
 				return err
 			} else if marked {

@@ -172,6 +172,9 @@ func (w *writer) write(group []*op) (rest []*op) {
 		size += o.size
 	}
 	err := w.commit(t)
+	if err == nil {
+		t.kick()
+	}
 	for _, o := range in {
 		o.finish(err)
 	}

@@ -14,6 +14,7 @@ func (p *Process) Fork() *Process {
 	f := &Process{
 		terminal: p.terminal, rand: p.rand, walltime: p.walltime, monotonic: p.monotonic, cputime: p.cputime,
 		block: p.block, shared: p.shared, forkSources: p.forkSources, noWait: p.noWait, hasStale: p.hasStale,
+		notReady: func() {}, // it has no input
 	}
 	if p.forkSources != nil {
 		f.setSources(p.forkSources())

@@ -26,7 +26,7 @@ type subscription struct {
 	err      errno
 	fired    bool
 	due      time.Duration // clocks: from now
-	stdin    *Stdin        // reads that may have to wait
+	stdin    *Stdin        // reads that may have to wait, which poll finds out
 	nbytes   uint64
 	flags    uint16
 }
@@ -70,7 +70,7 @@ func pollOneoff(c call) errno {
 	return c.putU32(result, count)
 }
 
-// subscribe decodes a subscription, and finds out whether it has happened.
+// subscribe decodes a subscription, and finds out whether it has happened; not for standard input.
 func (p *Process) subscribe(s *subscription, raw []byte) errno {
 	s.userdata, s.kind = le.Uint64(raw), raw[8]
 	switch s.kind {
@@ -88,7 +88,6 @@ func (p *Process) subscribe(s *subscription, raw []byte) errno {
 			s.err, s.fired = errStale, true
 		case s.kind == pollRead && f.kind == kindStdin && stdin != nil:
 			s.stdin = stdin
-			s.fired = s.ready() == nil
 		case s.kind == pollRead && f.kind == kindStdin:
 			s.flags, s.fired = pollHangup, true
 		default: // files and writers do not wait
@@ -122,72 +121,70 @@ func (p *Process) due(id uint32, timeout uint64, flags uint16) (time.Duration, e
 	return time.Duration(min(timeout, math.MaxInt64)), success
 }
 
-// ready looks at standard input; the channel is nil if there is something to read.
-func (s *subscription) ready() <-chan struct{} {
-	n, again := s.stdin.ready()
-	if again == nil {
-		s.nbytes = uint64(n)
-		if n == 0 {
-			s.flags = pollHangup
-		}
-	}
-	return again
-}
-
-// poll waits until a subscription has fired.
+// poll waits until a subscription has fired. Standard input is looked at once for all, and comes before a clock that has
+// to be waited for: then what a guest is told depends on what its input is, unless NotReady is called.
 func (p *Process) poll(ctx context.Context, subs []subscription) {
-	var first *subscription // clock
+	var first *subscription // clock that is not due yet
 	var stdin *Stdin
+	due, other := false, false // what has fired
 	for i := range subs {
-		s := &subs[i]
-		if s.fired {
-			if s.kind == pollClock {
-				p.block(ctx, func() {}) // sleep(0) lets others run
-			}
-			return
-		}
-		if s.kind == pollClock && (first == nil || s.due < first.due) {
+		switch s := &subs[i]; {
+		case s.stdin != nil:
+			stdin = s.stdin
+		case s.fired && s.kind == pollClock:
+			due = true
+		case s.fired:
+			other = true
+		case first == nil || s.due < first.due:
 			first = s
 		}
-		if s.stdin != nil {
-			stdin = s.stdin
-		}
 	}
-	var expired <-chan time.Time
-	if first != nil && p.noWait != nil && p.noWait() {
-		first.fired = true
-		p.block(ctx, func() {}) // like sleep(0)
-	} else if first != nil {
-		t := time.NewTimer(first.due)
-		defer t.Stop()
-		expired = t.C
-	}
-	for waiting := first == nil || !first.fired; waiting; {
-		var again <-chan struct{}
+	var n int
+	var again <-chan struct{}
+	look := func() (ready bool) {
 		if stdin != nil {
-			if _, again = stdin.ready(); again == nil {
-				break
-			}
+			n, again = p.input(ctx, stdin)
 		}
-		p.block(ctx, func() {
-			select {
-			case <-again:
-				return
-			case <-expired:
-			case <-ctx.Done():
-			}
-			waiting = false
-			if first != nil {
-				first.fired = true
-			}
-		})
+		return stdin != nil && again == nil
+	}
+	ready, expired := look(), false
+	switch {
+	case ready || other:
+	case due || first != nil && p.noWait():
+		expired = !due
+		p.block(ctx, func() {}) // sleep(0) lets others run
+	default:
+		var timer <-chan time.Time
+		if first != nil {
+			t := time.NewTimer(first.due)
+			defer t.Stop()
+			timer = t.C
+		}
+		for waiting := true; waiting && !ready; ready = look() {
+			p.block(ctx, func() {
+				select {
+				case <-again:
+					return
+				case <-timer:
+				case <-ctx.Done():
+				}
+				waiting = false
+			})
+		}
+		expired = !ready
 	}
 	for i := range subs {
-		s := &subs[i]
-		if s.stdin != nil {
-			s.fired = s.ready() == nil
-		} else if first != nil && first.fired && s.due <= first.due {
+		switch s := &subs[i]; {
+		case s.stdin != nil && ready:
+			s.fired, s.nbytes = true, uint64(n)
+			if n == 0 {
+				s.flags = pollHangup
+			}
+		case s.stdin == nil && expired && first != nil && s.due <= first.due:
 			s.fired = true
 		}
+	}
+	if stdin != nil && !ready {
+		p.notReady()
 	}
 }

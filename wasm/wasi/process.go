@@ -45,9 +45,14 @@ type Options struct {
 	ForkSources func() (random io.Reader, walltime func() time.Time, monotonic, cputime func() time.Duration)
 
 	// NoWait tells whether sleeps are over at once: while it is true, poll_oneoff does not wait when one of its
-	// subscriptions is a clock; the earliest one has happened. For a guest that runs again with recorded clocks.
+	// subscriptions is a clock; the earliest one has happened. Standard input comes first: its reader must not block then,
+	// and nobody is told that it is not ready. For a guest that runs again with recorded clocks and input.
 	// Default: never.
 	NoWait func() bool
+
+	// NotReady is called when a guest is told that standard input is not ready: by poll_oneoff, or by a read that does not
+	// block. That depends on when input comes, not only on what it is. Default: nobody is told.
+	NotReady func()
 
 	// MaxFiles is the limit of open descriptors; default DefaultMaxFiles.
 	MaxFiles int
@@ -82,6 +87,7 @@ type Process struct {
 	block       func(ctx context.Context, f func())
 	shared      func(ctx context.Context) bool
 	noWait      func() bool
+	notReady    func()
 	forkSources func() (io.Reader, func() time.Time, func() time.Duration, func() time.Duration)
 	hasStale    bool            // set while the guest does not run
 	calling     context.Context // of the host function that runs; it belongs to the thread that runs
@@ -109,7 +115,7 @@ func NewProcess(o *Options) *Process {
 	p := &Process{
 		fs: o.FS, terminal: o.Terminal, rand: o.Rand,
 		walltime: o.Walltime, monotonic: o.Monotonic, cputime: o.CPUTime, block: o.Block, shared: o.Shared,
-		noWait: o.NoWait, forkSources: o.ForkSources,
+		noWait: o.NoWait, notReady: o.NotReady, forkSources: o.ForkSources,
 	}
 	p.outside = &outside{p: p, mu: new(sync.Mutex)}
 	if p.fs != nil {
@@ -129,6 +135,12 @@ func NewProcess(o *Options) *Process {
 	}
 	if p.block == nil {
 		p.block = func(_ context.Context, f func()) { f() }
+	}
+	if p.noWait == nil {
+		p.noWait = func() bool { return false }
+	}
+	if p.notReady == nil {
+		p.notReady = func() {}
 	}
 	p.fds.max = o.MaxFiles
 	if p.fds.max <= 0 {

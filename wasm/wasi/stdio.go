@@ -149,13 +149,31 @@ func (c call) readStdin(f *file) errno {
 	return c.putU32(c.u32(3), uint32(n))
 }
 
+// input is Stdin.ready, but with Options.NoWait it waits for the answer: whether the goroutine that reads comes first is
+// chance, and the reader does not block.
+func (p *Process) input(ctx context.Context, s *Stdin) (n int, again <-chan struct{}) {
+	for {
+		n, again = s.ready()
+		if again == nil || !p.noWait() || ctx.Err() != nil {
+			return n, again
+		}
+		p.block(ctx, func() {
+			select {
+			case <-again:
+			case <-ctx.Done():
+			}
+		})
+	}
+}
+
 func (p *Process) awaitStdin(ctx context.Context, s *Stdin, nonblock bool) errno {
 	for {
-		_, again := s.ready()
+		_, again := p.input(ctx, s)
 		if again == nil {
 			return success
 		}
 		if nonblock {
+			p.notReady()
 			return errAgain
 		}
 		e := errIntr

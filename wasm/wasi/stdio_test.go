@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
+	"time"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
 )
@@ -125,4 +126,82 @@ func TestStdinBadPointersLoseNothing(t *testing.T) {
 	if s := g.read(0, 10); s != "data" {
 		t.Errorf("read %q", s)
 	}
+}
+
+// A heldReader gives nothing until it is released.
+type heldReader struct {
+	io.Reader
+	released chan struct{}
+}
+
+func newHeldReader(text string) *heldReader {
+	return &heldReader{strings.NewReader(text), make(chan struct{})}
+}
+
+func (r *heldReader) release() { close(r.released) }
+
+func (r *heldReader) Read(p []byte) (int, error) {
+	<-r.released
+	return r.Reader.Read(p)
+}
+
+// NotReady is called when the guest learns that there is no input yet, and at no other time.
+func TestNotReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, told := newHeldReader("input"), 0
+		g := newGuest(t, &Options{Stdin: NewStdin(r), NotReady: func() { told++ }})
+		want := func(what string, n int) {
+			t.Helper()
+			if told != n {
+				t.Errorf("%s: told %d times, want %d", what, told, n)
+			}
+			told = 0
+		}
+		input, now, second := sub{kind: pollRead}, sub{id: 1}, sub{id: 1, timeout: uint64(time.Second)}
+		g.wantEvents(g.poll(g.ctx, second, sub{kind: pollWrite, id: 1}), pollEvent{index: 1, kind: pollWrite, nbytes: 1})
+		want("nobody asks for input", 0)
+		g.wantEvents(g.poll(g.ctx, now, input), pollEvent{})
+		want("a poll that does not wait", 1)
+		g.wantEvents(g.poll(g.ctx, input, second, input), pollEvent{index: 1})
+		want("a poll that waits", 1)
+		g.wantEvents(g.poll(g.ctx, sub{kind: pollWrite, id: 1}, input), pollEvent{kind: pollWrite, nbytes: 1})
+		want("a poll of output as well", 1)
+		g.wantEvents(g.poll(g.ctx, sub{kind: pollRead, id: 77}, input), pollEvent{kind: pollRead, err: errBadf})
+		want("a poll with an error", 1)
+		g.want(success, "fd_fdstat_set_flags", 0, fdNonblock)
+		g.iov(9)
+		g.want(errAgain, "fd_read", 0, iovAt, 1, resultAt)
+		want("a read that does not block", 1)
+		fork := g.p.Fork()
+		defer fork.Close()
+		_, err := g.try(withProcess(g.ctx, fork), "fd_read", 0, iovAt, 1, resultAt)
+		must(t, err)
+		want("a read of a fork, which has no input", 0)
+
+		time.AfterFunc(time.Second/2, r.release)
+		g.wantEvents(g.poll(g.ctx, input, second), pollEvent{kind: pollRead, nbytes: 5})
+		g.wantEvents(g.poll(g.ctx, now, input), pollEvent{}, pollEvent{index: 1, kind: pollRead, nbytes: 5})
+		g.want(success, "fd_read", 0, iovAt, 1, resultAt)
+		g.want(success, "fd_fdstat_set_flags", 0, 0)
+		g.want(success, "fd_read", 0, iovAt, 1, resultAt)
+		g.wantEvents(g.poll(g.ctx, input, now), pollEvent{kind: pollRead, flags: pollHangup}, pollEvent{index: 1})
+		want("input that is waited for, or there", 0)
+	})
+}
+
+// Input that comes at the moment when the time is up comes before the time limit.
+func TestInputBeforeTimeLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newHeldReader("input")
+		g := newGuest(t, &Options{
+			Stdin: NewStdin(r), NotReady: func() { t.Error("NotReady was called") },
+			Block: func(_ context.Context, f func()) {
+				f()
+				r.release()
+				synctest.Wait()
+			},
+		})
+		g.wantEvents(g.poll(g.ctx, sub{id: 1, timeout: 1000}, sub{kind: pollRead}),
+			pollEvent{index: 1, kind: pollRead, nbytes: 5})
+	})
 }
