@@ -47,6 +47,14 @@ func testEngine(t testing.TB) *engine.Engine {
 	return e
 }
 
+// slowUnderRace skips a test of minutes in which nothing happens at the same time: the race detector would find nothing.
+func slowUnderRace(t *testing.T) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("runs without the race detector")
+	}
+}
+
 func newSession(t testing.TB, sb *engine.Sandbox) *engine.Session {
 	t.Helper()
 	s, err := testEngine(t).NewSession(t.Context(), sb)

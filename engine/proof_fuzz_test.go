@@ -63,6 +63,7 @@ func execLoosely(ctx context.Context, s *engine.Session, code string) {
 
 // TestImportFlipped flips bytes of the files and the memory of a session.
 func TestImportFlipped(t *testing.T) {
+	slowUnderRace(t)
 	i := newImporter(t)
 	for kind, step := range map[string]int{"files": 3, "memory": 1999} {
 		t.Run(kind, func(t *testing.T) {

@@ -21,6 +21,7 @@ const killPrefix = "event: "
 // TestKillNine kills a process that runs durable sessions, at random points, and sees each time that the next one finds
 // all that was acknowledged: steps, variables, files and databases. MAYFLY_KILLS says how often.
 func TestKillNine(t *testing.T) {
+	slowUnderRace(t)
 	kills := 30
 	if testing.Short() {
 		kills = 5

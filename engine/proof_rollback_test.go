@@ -72,6 +72,7 @@ var rollbackEnds = map[string]struct {
 
 // TestRollback: an execution that was killed leaves nothing, not in files, names, open files and their positions.
 func TestRollback(t *testing.T) {
+	slowUnderRace(t)
 	d := newDurable(t, nil)
 	for name, end := range rollbackEnds {
 		for _, kind := range []string{"memory", "durable", "resumed"} {

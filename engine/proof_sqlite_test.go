@@ -128,6 +128,7 @@ func TestSQLiteChild(t *testing.T) {
 
 // TestSQLiteKillNine kills the process while the guest is in a transaction.
 func TestSQLiteKillNine(t *testing.T) {
+	slowUnderRace(t)
 	dir := filepath.Join(t.TempDir(), "store")
 	cmd := osexec.Command(os.Args[0], "-test.run=^TestSQLiteChild$", "-test.timeout=2m")
 	cmd.Env = append(os.Environ(), sqliteDir+"="+dir)

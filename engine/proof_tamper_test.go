@@ -312,6 +312,7 @@ func (a *archive) rename(t *testing.T, old, with string) {
 
 // TestImportTampered uses sessions of archives that somebody made to do harm.
 func TestImportTampered(t *testing.T) {
+	slowUnderRace(t)
 	i := newImporter(t)
 	for n, name := range slices.Sorted(maps.Keys(tamperings)) {
 		if testing.Short() && n%4 != 0 {

@@ -284,6 +284,7 @@ func TestTimeTravel(t *testing.T) {
 
 // TestTimeTravelRebuilt: steps without a snapshot are run again from the journal, with the same random numbers and clocks.
 func TestTimeTravelRebuilt(t *testing.T) {
+	slowUnderRace(t)
 	for name, c := range map[string]struct {
 		policy engine.SnapshotPolicy
 		steps  []int
