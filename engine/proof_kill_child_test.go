@@ -200,7 +200,7 @@ func (c *killChild) verifySession(ctx context.Context, name string, known *killS
 	}
 	v, err := j.Verify(ctx, &engine.VerifyOptions{ChainOnly: true})
 	if err != nil || !v.OK {
-		return fmt.Errorf("verify: %v, %+v", err, v)
+		return fmt.Errorf("verify: %s, %+v", fmt.Sprint(err), v)
 	}
 	want, err := c.expected(ctx, name, last)
 	if err != nil {
@@ -357,7 +357,7 @@ func (c *killChild) fork(ctx context.Context, name string, step int, remove bool
 		return err
 	}
 	if got, err := c.exec(ctx, s, "check()"); err != nil || got != want {
-		return fmt.Errorf("fork of %s at step %d: %v, it is %s and should be %s", name, step, err, got, want)
+		return fmt.Errorf("fork of %s at step %d: %s, it is %s and should be %s", name, step, fmt.Sprint(err), got, want)
 	}
 	if _, err := c.exec(ctx, s, "step(100)"); err != nil {
 		return err

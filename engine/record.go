@@ -211,7 +211,7 @@ func parseRecord(b []byte) (*Record, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(r); err != nil {
-		return nil, fmt.Errorf("%w: record: %v", ErrStoreDamaged, err)
+		return nil, fmt.Errorf("%w: record: %w", ErrStoreDamaged, err)
 	}
 	switch {
 	case r.Version != recordVersion:

@@ -60,7 +60,7 @@ func (j *Journal) again(ctx context.Context, box *wasmSandbox, rec *Record) (*re
 	}
 	recording, err := tape.Decode(data)
 	if err != nil {
-		return nil, fmt.Errorf("%w: tape of step %d: %v", ErrStoreDamaged, rec.Step, err)
+		return nil, fmt.Errorf("%w: tape of step %d: %w", ErrStoreDamaged, rec.Step, err)
 	}
 	if interrupted(want) && want.Error.Restored {
 		// It was undone, so there is nothing to repeat, and it might take for ever.
@@ -88,7 +88,7 @@ func (j *Journal) again(ctx context.Context, box *wasmSandbox, rec *Record) (*re
 	}
 	t := box.spec.tape
 	if err := t.Play(recording); err != nil {
-		return nil, fmt.Errorf("%w: tape of step %d: %v", ErrStoreDamaged, rec.Step, err)
+		return nil, fmt.Errorf("%w: tape of step %d: %w", ErrStoreDamaged, rec.Step, err)
 	}
 	defer t.Off()
 	if in.Stdin {

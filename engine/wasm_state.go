@@ -171,7 +171,7 @@ func loadMemory(m *wasm.Memory, limit int64, im *wasm.Image, r cas.Reader, h cas
 	for i, f := range chain {
 		var head memoryHead
 		if err := json.Unmarshal(f.Head, &head); err != nil {
-			return nil, fmt.Errorf("memory: %w: %v", cas.ErrDamaged, err)
+			return nil, fmt.Errorf("memory: %w: %w", cas.ErrDamaged, err)
 		}
 		if head.Image != im.Sum() {
 			return nil, errGuestBuild
