@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mayfly-run/mayfly/engine"
+	"github.com/mayfly-run/mayfly/hostfns/vfs"
 )
 
 // TestLimitsAreRecorded: a step that met a limit meets it again when it is run again, whatever the limits are by then.
@@ -71,4 +72,25 @@ func TestLargeValuesOfDurableSessions(t *testing.T) {
 	if _, err := d.session("demo", nil).Value("value:2"); !errors.Is(err, engine.ErrRequest) {
 		t.Error(err)
 	}
+}
+
+// TestLimitsAcrossUpload: a change of files between two steps does not change what limits they are run again with.
+func TestLimitsAcrossUpload(t *testing.T) {
+	d := newDurable(t, nil)
+	open := func(memory int64) *engine.Session {
+		return d.session("demo", &engine.SessionOptions{
+			Sandbox: &engine.Sandbox{Memory: memory}, Snapshots: &engine.SnapshotPolicy{Every: -1},
+		})
+	}
+	s := open(80 << 20)
+	exec(t, s, "x = 1")
+	if _, err := s.EditFiles(t.Context(), "upload", func(f *vfs.FS) error { return f.WriteFile("workspace/in", []byte("data"), 0o644) }); err != nil {
+		t.Fatal(err)
+	}
+	exec(t, open(300<<20), "b = bytearray(150 << 20); y = open('in').read()")
+	if v := d.verify("demo"); !v.OK || v.Executed != 2 {
+		t.Errorf("%+v, %v", v, v.Divergence)
+	}
+	d.restart()
+	want(t, d.session("demo", nil), "x, len(b), y", "(1, 157286400, 'data')")
 }

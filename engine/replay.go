@@ -39,8 +39,8 @@ type rerunResult struct {
 	divergence *Divergence
 	// skipped says why the step cannot be expected to go the same way, empty when it can.
 	skipped string
-	// undone tells that the step was not run, as it had left nothing.
-	undone bool
+	// undone tells that the step was not run, as it had left nothing, late that it was not given enough time.
+	undone, late bool
 }
 
 // again runs a recorded step in a sandbox that is in the state before it. The program gets the random numbers, clocks and
@@ -116,7 +116,7 @@ func (j *Journal) again(ctx context.Context, box *wasmSandbox, rec *Record) (*re
 	if err != nil {
 		return nil, err
 	}
-	r := &rerunResult{result: got, tree: st.Tree}
+	r := &rerunResult{result: got, tree: st.Tree, late: interrupted(got) && !interrupted(want)}
 	if len(recording.Incomplete) > 0 {
 		r.skipped = "it cannot be repeated exactly: " + strings.Join(recording.Incomplete, ", ")
 	}

@@ -153,8 +153,14 @@ func (j *Journal) rerun(ctx context.Context, x *restored, rec *Record, spec Spec
 		if err != nil {
 			return err
 		}
-		if again.undone {
+		switch {
+		case again.undone:
 			return nil
+		case again.late:
+			return &Error{
+				Err:   fmt.Errorf("%w: step %d did not come to its end when it was run again", ErrNoStep, rec.Step),
+				Phase: PhaseStore, Hint: "try again when the machine is less busy",
+			}
 		}
 		x.ran++
 		if again.divergence != nil {
@@ -166,6 +172,7 @@ func (j *Journal) rerun(ctx context.Context, x *restored, rec *Record, spec Spec
 		// The files are those of the record; the memory does not know the difference.
 		st := rec.State
 		st.Fresh, st.Reseed = x.box.fresh, x.box.reseed
+		spec.setLimits(x.box.spec.limits()) // what its memory has
 		box, err := j.e.wasm.resume(ctx, spec, &st, x.box.mem)
 		if err != nil {
 			return j.stateError(rec, err)
