@@ -17,8 +17,8 @@ test:             ## everything that needs no other program; says what it skips;
 	@echo "$(GO) test -v $(PKGS) > bin/test.log"
 	@$(GO) test -v $(PKGS) > bin/test.log 2>&1; code=$$?; \
 	if [ $$code -ne 0 ]; then cat bin/test.log; fi; \
-	grep -E '^(ok|FAIL|panic:)' bin/test.log; \
-	echo "skipped:"; grep -A1 -E '^ *--- SKIP' bin/test.log || echo "  nothing"; \
+	grep -aE '^(ok|FAIL|panic:)' bin/test.log; \
+	echo "skipped:"; grep -a -A1 -E '^ *--- SKIP' bin/test.log || echo "  nothing"; \
 	exit $$code
 
 test-race:        ## the same under the race detector (needs a C compiler)
