@@ -340,3 +340,29 @@ func TestImportsDiffer(t *testing.T) {
 		}
 	}
 }
+
+// TestForkOfImport: what a fork of an imported session does itself counts as its own, with its own limits when it is run again.
+func TestForkOfImport(t *testing.T) {
+	d := newDurable(t, nil)
+	s := d.session("demo", nil)
+	for range 4 {
+		exec(t, s, "x = 1")
+	}
+	var archive bytes.Buffer
+	if err := d.Export(t.Context(), "demo", &archive, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Import(t.Context(), &archive, "copy"); err != nil {
+		t.Fatal(err)
+	}
+	f, err := d.Fork(t.Context(), "copy", 2, "fork")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec(t, f, "x = 2")
+	for session, want := range map[string]int{"demo": 0, "copy": 4, "fork": 2} {
+		if got, err := engine.Imported(t.Context(), d.Engine, session); err != nil || got != want {
+			t.Errorf("%s: %d instead of %d, %v", session, got, want, err)
+		}
+	}
+}

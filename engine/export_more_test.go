@@ -23,3 +23,12 @@ func CountValues(data []byte) int { return countValues(data) }
 
 // MaxListed is maxListed.
 const MaxListed = maxListed
+
+// Imported returns the last step of a session that counts as imported.
+func Imported(ctx context.Context, e *Engine, session string) (int, error) {
+	h, err := e.readHead(ctx, session)
+	if err != nil {
+		return 0, err
+	}
+	return h.Imported, nil
+}

@@ -29,6 +29,7 @@ func (e *Engine) Fork(ctx context.Context, session string, step int, as string) 
 	h := *j.head
 	h.ID, h.Created, h.Active = as, now, now
 	h.Parent = &StepRef{session, from.Step}
+	h.Imported = min(h.Imported, from.Step) // what the fork does itself was not imported
 	rec := &Record{
 		Version: recordVersion, Session: as, Step: from.Step, Kind: RecordFork, Time: now, Previous: from.Hash(), Origin: h.Parent,
 		State: from.State,

@@ -26,7 +26,7 @@ type kept struct {
 
 const storeHint = "the session is where it was before this execution; mayfly doctor --store tells more"
 
-// keep runs an execution of a durable session and stores the step. out and the result are as Session.run has them.
+// keepStep has run execute x in the sandbox of a durable session, and stores the step. The result is nil when nothing ran.
 func (s *Session) keepStep(ctx context.Context, x *Execution, run func() (*Result, error)) (*Result, error) {
 	k := s.kept
 	box, ok := s.box.(keeper)
