@@ -44,6 +44,11 @@ type CallOptions struct {
 	// Timeout is the wall-clock limit; 0: none. When it is over, the guest gets an interrupt, and is killed if it still
 	// runs after Grace. The same happens when the context of the call is done.
 	Timeout time.Duration
+	// WallLimit takes the place of Timeout, for a limit that can be paused.
+	WallLimit *WallLimit
+	// Idle is told when every thread of the guest waits (true), and before one goes on (false), in turns. In the second case
+	// it may wait, for a place among those that run say, until ctx is done. A call can end while it is idle. Default: nobody.
+	Idle func(ctx context.Context, idle bool)
 	// Grace defaults to DefaultGrace; negative: kill at once.
 	Grace time.Duration
 	// MaxTicks limits CPU time in ticks of at most about a millisecond; 0: no limit. The same program on the same input takes
@@ -183,6 +188,9 @@ func (im *Image) newCall(m *Memory, w *worker, entry *function, o *CallOptions) 
 	if o != nil {
 		c.opts, c.process, c.handle = *o, o.Process, o.Handle
 	}
+	if c.opts.WallLimit == nil {
+		c.opts.WallLimit = NewWallLimit(c.opts.Timeout)
+	}
 	if c.opts.Grace == 0 {
 		c.opts.Grace = DefaultGrace
 	}
@@ -194,13 +202,12 @@ var errTimeLimit = errors.New("time limit")
 // run sets up the context of host functions, runs f with it and sorts out its error.
 func (c *call) run(ctx context.Context, f func(context.Context) ([]byte, error)) ([]byte, error) {
 	c.start = time.Now()
-	ops, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if c.opts.Timeout > 0 {
-		ops, cancel = context.WithTimeoutCause(ops, c.opts.Timeout, errTimeLimit)
-		defer cancel()
-	}
-	c.ops, c.stop = ops, cancel
+	ops, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c.ops, c.stop = ops, func() { cancel(nil) }
+	limit := c.opts.WallLimit
+	limit.start(func() { cancel(errTimeLimit) })
+	defer limit.stop()
 	answer, err := f(&callContext{Context: ops, call: c})
 	return answer, c.finish(classify(err))
 }
@@ -313,9 +320,7 @@ func (c *call) tick(x *callContext) {
 func (c *call) checkpoint() {
 	if c.reason == NotInterrupted {
 		switch {
-		case c.opts.Timeout > 0 && time.Since(c.start) >= c.opts.Timeout:
-			c.interrupt(TimeLimit)
-		case c.ops.Err() != nil && errors.Is(context.Cause(c.ops), errTimeLimit):
+		case c.opts.WallLimit.reached(), c.ops.Err() != nil && errors.Is(context.Cause(c.ops), errTimeLimit):
 			c.interrupt(TimeLimit)
 		case c.ops.Err() != nil:
 			c.interrupt(Cancelled)
@@ -337,7 +342,7 @@ func (c *call) interrupt(r Reason) {
 	if c.sched != nil {
 		c.setAlarm()
 	}
-	limit := c.opts.Timeout
+	limit := c.opts.WallLimit.limit
 	if r == TickLimit {
 		limit = time.Duration(c.opts.MaxTicks) * time.Millisecond
 	}

@@ -85,7 +85,11 @@ func (im *Image) globalIndex(name string) int {
 // scheduler returns the scheduler of the call, which most calls never need.
 func (c *call) scheduler() *sched.Scheduler {
 	if c.sched == nil {
-		c.sched = sched.New(c, sched.Options{MaxThreads: c.opts.MaxThreads, NoWait: c.opts.NoWait})
+		o := sched.Options{MaxThreads: c.opts.MaxThreads, NoWait: c.opts.NoWait}
+		if c.opts.Idle != nil {
+			o.Idle = func(idle bool) { c.opts.Idle(c.ops, idle) }
+		}
+		c.sched = sched.New(c, o)
 		c.sched.First().State = &c.first
 		c.setAlarm()
 	}
@@ -285,13 +289,22 @@ func Block(ctx context.Context, f func()) {
 // block runs f, which waits and touches no guest memory, while other threads run.
 func (x *callContext) block(f func()) {
 	if x.call.sched == nil {
+		x.call.idle(true)
 		f()
+		x.call.idle(false)
 		return
 	}
 	t, _ := x.threadOf()
 	t.Block(f)
 	if x.thread != nil {
 		x.Context = t.Context() // it was interrupted, perhaps, but what comes next is not
+	}
+}
+
+// idle tells that the only thread waits, or goes on.
+func (c *call) idle(idle bool) {
+	if c.opts.Idle != nil {
+		c.opts.Idle(c.ops, idle)
 	}
 }
 

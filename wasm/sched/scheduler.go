@@ -31,6 +31,10 @@ type Options struct {
 	// NoWait has the time limit of a wait count as over when no thread can run and none is in Block: of several waits, that
 	// of the one whose limit is the first. Default: time has to pass.
 	NoWait bool
+	// Idle is told when no thread can run (true), and before one runs again (false), in turns. In the first case it must return
+	// at once, in the second it may wait. It is not told a second time when the last call was for a thread that did not come
+	// to run. Default: nobody.
+	Idle func(idle bool)
 }
 
 // Defaults and bounds of Options.
@@ -77,6 +81,8 @@ type Scheduler struct {
 	// alive is the length of all.
 	alive  atomic.Int32
 	killed atomic.Bool
+	// idle tells that Idle was told so.
+	idle atomic.Bool
 	// since is when the running thread got the baton. It belongs to the holder.
 	since time.Time
 
@@ -313,6 +319,22 @@ func (s *Scheduler) pass() {
 		s.unpark(s.first, Deadlocked)
 	case s.opts.NoWait && s.pending > 0:
 		s.skip()
+	}
+	if s.running == nil && s.err == nil {
+		s.setIdle()
+	}
+}
+
+func (s *Scheduler) setIdle() {
+	if s.opts.Idle != nil && s.idle.CompareAndSwap(false, true) {
+		s.opts.Idle(true)
+	}
+}
+
+// endIdle is called by a thread that is about to run.
+func (s *Scheduler) endIdle() {
+	if s.opts.Idle != nil && s.idle.CompareAndSwap(true, false) {
+		s.opts.Idle(false)
 	}
 }
 

@@ -158,7 +158,10 @@ func (t *Thread) Yield() {
 func (t *Thread) Block(f func()) {
 	s := t.s
 	if s.Alive() == 1 {
-		f() // nobody else is there, and only this thread could change that
+		// Nobody else is there, and only this thread could change that.
+		s.setIdle()
+		f()
+		s.endIdle()
 		return
 	}
 	s.machine.Save(t)
@@ -202,6 +205,7 @@ func (t *Thread) resume() {
 		panic(ErrEnded)
 	default:
 	}
+	t.s.endIdle()
 	t.s.machine.Load(t)
 }
 
