@@ -23,6 +23,7 @@ type calls struct {
 	next     int // index of the next call
 	size     int // against the limit
 	inFlight int
+	done     []bool // of each, while recording
 }
 
 // Call is a call of a host function. While playing it returns the recorded answer, and do is not called; nil if there is
@@ -41,6 +42,7 @@ func (t *Tape) Call(request []byte, do func() []byte) []byte {
 	if !s.playing {
 		// The place is taken now. The hash and the answer follow, unless the step ends or the limit is met before.
 		s.rec.Calls = append(s.rec.Calls, HostCall{})
+		s.calls.done = append(s.calls.done, false)
 		s.calls.inFlight++
 	}
 	t.mu.Unlock()
@@ -53,7 +55,10 @@ func (t *Tape) Call(request []byte, do func() []byte) []byte {
 	done := false
 	var answer []byte
 	defer func() { t.called(s, i, hash, answer, done) }() // also when do panics
-	answer = do()
+	var past bool
+	if answer, past = t.pastCall(s, i, request, hash); !past {
+		answer = do()
+	}
 	done = true
 	return answer
 }
@@ -73,6 +78,22 @@ func (t *Tape) playCall(s *step, i int, hash [RequestSize]byte) []byte {
 	return nil
 }
 
+// pastCall answers a call of a step that goes on from what was recorded of it.
+func (t *Tape) pastCall(s *step, i int, request []byte, hash [RequestSize]byte) (answer []byte, ok bool) {
+	t.mu.Lock()
+	if answer, ok = s.pastCall(i, request, hash); ok || s.past == nil {
+		t.mu.Unlock()
+		return answer, ok
+	}
+	live := s.past.live
+	s.past.live = nil
+	t.mu.Unlock()
+	if live != nil {
+		live()
+	}
+	return nil, false
+}
+
 // called notes an answer.
 func (t *Tape) called(s *step, i int, hash [RequestSize]byte, answer []byte, done bool) {
 	t.mu.Lock()
@@ -89,9 +110,10 @@ func (t *Tape) called(s *step, i int, hash [RequestSize]byte, answer []byte, don
 	}
 	if s.calls.size += len(answer) + callOverhead; s.calls.size > s.limits.Calls {
 		s.dropped.calls = true
-		s.rec.Calls = nil
+		s.rec.Calls, s.calls.done = nil, nil
 		s.unsteady(ReasonCalls)
 		return
 	}
 	s.rec.Calls[i] = HostCall{hash, bytes.Clone(answer)}
+	s.calls.done[i] = true
 }

@@ -75,6 +75,9 @@ func (t *Tape) reading(s *step) int64 {
 		return s.played()
 	}
 	e := max(t.live()-s.base, s.elapsed)
+	if s.past != nil {
+		e = s.pastReading()
+	}
 	if !s.dropped.clock {
 		s.clock.add(uint64(e - s.elapsed))
 		s.checkClock()
@@ -137,7 +140,7 @@ func (t *Tape) FileTime() int64 {
 		if s.overrun && !f.pending {
 			f.tick = max(f.tick, s.elapsed/fileTick)
 		}
-	} else if now := (t.live() - s.base) / fileTick; now > f.tick {
+	} else if now := t.fileTick(s); now > f.tick {
 		if !s.dropped.clock {
 			f.log = binary.AppendUvarint(f.log, f.since)
 			f.log = binary.AppendUvarint(f.log, uint64(now-f.tick))
@@ -148,6 +151,13 @@ func (t *Tape) FileTime() int64 {
 		f.since++
 	}
 	return (s.start + f.tick*fileTick) * 1000
+}
+
+func (t *Tape) fileTick(s *step) int64 {
+	if s.past != nil {
+		return s.pastTick()
+	}
+	return (t.live() - s.base) / fileTick
 }
 
 func (f *fileClock) play(log []byte) {

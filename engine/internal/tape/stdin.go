@@ -44,6 +44,9 @@ func (t *Tape) Stdin(r io.Reader) io.Reader {
 		return playedInput{t, s}
 	}
 	s.rec.Input = true
+	if s.past != nil {
+		r = pastInput{t, s}
+	}
 	return recordedInput{t, s, r}
 }
 
@@ -107,6 +110,39 @@ func (s *step) noteInput(p []byte, err error) {
 		s.input.sizes, r.Stdin, r.end = seriesWriter{}, nil, inputOpen
 		s.unsteady(ReasonStdin)
 	}
+}
+
+// pastInput is the standard input of a step that goes on: what it read before, and no more.
+type pastInput struct {
+	t *Tape
+	s *step
+}
+
+func (i pastInput) Read(p []byte) (int, error) {
+	i.t.mu.Lock()
+	defer i.t.mu.Unlock()
+	in, r := &i.s.past.input, i.s.past.rec
+	if in.size == 0 {
+		size, ok := in.chunks.next()
+		if !ok {
+			return 0, pastEnd(r)
+		}
+		in.size = size + 1
+	}
+	n := copy(p, r.Stdin[in.off:in.off+int(in.size)])
+	in.off += n
+	in.size -= uint64(n)
+	if in.off == len(r.Stdin) && r.end >= inputWithEnd {
+		return n, pastEnd(r)
+	}
+	return n, nil
+}
+
+func pastEnd(r *Recording) error {
+	if r.end%inputWithEnd == inputFailed {
+		return errInput
+	}
+	return io.EOF
 }
 
 type playedInput struct {

@@ -51,6 +51,7 @@ type Tape struct {
 type step struct {
 	playing bool
 	ended   bool
+	past    *past // of a step that goes on, see Resume
 	limits  Limits
 	rec     *Recording // being written, or being played, when it is only read
 	rng     *rand.ChaCha8
@@ -141,7 +142,7 @@ func (t *Tape) leave() {
 	}
 }
 
-// End ends the step. After Record it returns the recording. After Play it returns what was played, and the first
+// End ends the step. After Record it returns the recording; after Resume as well, with the first divergence. After Play it returns what was played, and the first
 // divergence; nil if there is none. Without a step it returns nothing.
 func (t *Tape) End() (*Recording, *Divergence) {
 	t.mu.Lock()
@@ -154,7 +155,7 @@ func (t *Tape) End() (*Recording, *Divergence) {
 	if s.playing {
 		return s.rec, s.verdict()
 	}
-	return s.finish(), nil
+	return s.finish(), s.first
 }
 
 // finish completes the recording.
@@ -179,7 +180,11 @@ func (s *step) finish() *Recording {
 func (t *Tape) Playing() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.step != nil && t.step.playing
+	s := t.step
+	if s != nil && s.past != nil {
+		return s.calls.next < len(s.past.rec.Calls)
+	}
+	return s != nil && s.playing
 }
 
 // Unsteady notes that the step in progress cannot be expected to repeat, and why: at most MaxReason printable ASCII
