@@ -1,0 +1,112 @@
+package hostfns
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// approve asks a person whether a tool may be called with arguments.
+func (c *Calls) approve(k *call, t *tool, args json.RawMessage) error {
+	reply := c.s.answered(t)
+	if reply == nil {
+		if c.o.Ask == nil {
+			return &Error{Code: CodeDenied, Message: t.names.full[0] + " needs a person's approval, and there is nobody to ask",
+				Hint: "run this where somebody can approve it"}
+		}
+		q := &Question{
+			Kind: QuestionApproval, Args: c.scrubJSON(args),
+			Message: "May " + t.names.full[0] + " be called?",
+		}
+		var err error
+		if reply, err = c.ask(k.ctx, k, q); err != nil {
+			return err
+		}
+		if reply.Always {
+			c.s.remember(t, reply)
+		}
+	}
+	c.mu.Lock()
+	k.approved = reply.Action
+	c.mu.Unlock()
+	if reply.Action == ActionAccept {
+		return nil
+	}
+	e := &Error{Code: CodeDenied, Message: "a person declined the call of " + t.names.full[0]}
+	if reply.Reason != "" {
+		e.Message += ": " + reply.Reason
+	}
+	return e
+}
+
+// maxElicitation bounds what a tool server may ask a person, in bytes.
+const maxElicitation = 256 << 10
+
+// elicit asks a person for what a tool server wants to know.
+func (c *Calls) elicit(ctx context.Context, k *call, q *Question) (*Reply, error) {
+	if c.o.Ask == nil || q == nil || len(q.Message)+len(q.Schema)+len(q.URL) > maxElicitation {
+		return &Reply{Action: ActionDecline}, nil
+	}
+	own := *q
+	own.Kind, own.Args = QuestionElicitation, nil
+	own.Message, own.URL = cutText(c.scrubText(q.Message), maxElicitation), c.scrubText(q.URL)
+	if own.Schema = nil; json.Valid(q.Schema) {
+		own.Schema = c.scrubJSON(q.Schema)
+	}
+	return c.ask(ctx, k, &own)
+}
+
+// ask asks a person. The call's clock stands still, and the execution tells that it waits.
+func (c *Calls) ask(ctx context.Context, k *call, q *Question) (*Reply, error) {
+	q.Session, q.Execution = c.o.Session, c.o.Execution
+	q.Server, q.Tool, q.Call, q.Asked = k.tool.Server, k.tool.Tool, k.number, time.Now()
+	// Whoever asks may use a context of its own, which does not end with the call's.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(k.ctx, cancel)()
+	defer k.pause()()
+	if c.o.Pause != nil {
+		defer c.o.Pause(ctx)()
+	}
+	r, err := c.o.Ask(ctx, q)
+	switch {
+	case err != nil:
+		return nil, err
+	case r == nil:
+		return &Reply{Action: ActionDecline}, nil
+	}
+	own := *r
+	if own.Action != ActionAccept && own.Action != ActionDecline {
+		own.Action = ActionCancel
+	}
+	return &own, nil
+}
+
+// Bounds of a call's events: what a server says meanwhile must not fill memory or logs.
+const (
+	maxEvents    = 10_000
+	maxEventData = 64 << 10
+)
+
+// emit passes an event on, while the call is under way.
+func (k *call) emit(e Event) {
+	c := k.c
+	if c.o.Emit == nil {
+		return
+	}
+	if k.kind == kindTool && (len(e.Data) > maxEventData || !json.Valid(e.Data)) {
+		return
+	}
+	c.mu.Lock()
+	k.events++
+	n, over := k.events, k.finished
+	c.mu.Unlock()
+	if over || k.kind == kindTool && n > maxEvents {
+		if n == maxEvents+1 {
+			c.h.log.Warn("a tool tells of too many events; further ones are dropped", "server", k.tool.Server, "tool", k.tool.Tool)
+		}
+		return
+	}
+	e.Data = c.scrubJSON(e.Data)
+	c.o.Emit(e)
+}
