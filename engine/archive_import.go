@@ -227,7 +227,7 @@ func (i *importer) begin(ctx context.Context, b []byte) error {
 	if h.MaxAge > 0 {
 		h.Created = h.Active
 	}
-	h.Importing = true
+	h.Importing, h.Waiting = true, nil
 	i.head, i.final = &h, old
 	if err := i.e.checkTenant(ctx, h.Tenant); err != nil {
 		return err

@@ -36,6 +36,9 @@ const (
 	DefaultUnload = 5 * time.Minute
 	// DefaultQueue is the number of executions that may wait for their turn.
 	DefaultQueue = 256
+	// DefaultMaxWaiting is the number of executions that wait for tools and do not count as running. Each takes a megabyte or
+	// two besides what its program needs.
+	DefaultMaxWaiting = 1000
 )
 
 // minStacks is the least that Sandbox.Stacks may be: a main thread needs as much for ordinary recursion.

@@ -30,6 +30,7 @@ func Defaults() []Default {
 		{"running processes", fmt.Sprint(cap(newForks())), "of all programs at once: twice the cores, since some wait; more wait for their turn"},
 		{"in-flight", fmt.Sprint(defaultInFlight()), "executions at once: twice the cores, since some wait"},
 		{"queue", fmt.Sprint(DefaultQueue), "executions that wait for a place; more are refused"},
+		{"waiting", fmt.Sprint(DefaultMaxWaiting), "executions that wait for a tool or sleep, without a place among those that run"},
 		{"open files", fmt.Sprint(wasi.DefaultMaxFiles), "descriptors of a sandbox"},
 		{"arguments", mib(maxHead), "arguments, environment and file name together, twice what Linux gives a process"},
 		{"values", mib(maxValues), "large results that a session keeps; the oldest go first"},

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/mayfly-run/mayfly/hostfns"
 	"github.com/mayfly-run/mayfly/hostfns/cas"
 )
 
@@ -88,6 +89,8 @@ type sessionHead struct {
 	IdleTTL   time.Duration     `json:"idle_ttl_ns,omitempty"`
 	MaxAge    time.Duration     `json:"max_age_ns,omitempty"`
 	Snapshots SnapshotPolicy    `json:"snapshots"`
+	// Waiting is what the last step waits for, if it is a RecordWait.
+	Waiting *hostfns.Question `json:"waiting,omitempty"`
 	// Imported is the last step that an import brought: random numbers up to there are shared with where it came from.
 	Imported int `json:"imported,omitempty"`
 	// Importing tells that an import has not come to its end: there is no such session yet.

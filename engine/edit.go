@@ -12,6 +12,9 @@ import (
 // edit returns an error nothing is changed. edit must not keep the file system.
 func (s *Session) EditFiles(ctx context.Context, note string, edit func(*vfs.FS) error) (rec *Record, err error) {
 	err = s.durableTurn(ctx, func(ctx context.Context) error {
+		if err := s.checkSuspended(nil); err != nil {
+			return err
+		}
 		if _, err := s.open(ctx); err != nil {
 			return err
 		}
@@ -62,6 +65,9 @@ type SnapshotInfo struct {
 func (s *Session) Snapshot(ctx context.Context) (info *SnapshotInfo, err error) {
 	err = s.durableTurn(ctx, func(ctx context.Context) error {
 		if _, err := s.open(ctx); err != nil {
+			return err
+		}
+		if err := s.checkSuspended(nil); err != nil {
 			return err
 		}
 		if !s.kept.last.State.stored() {

@@ -26,10 +26,12 @@ type Engine struct {
 	closed   bool
 	running  sync.WaitGroup
 
+	questions questions
+
 	opening sync.Mutex // held while a durable session is opened, made or removed
 	reaper  reaper
 
-	call hostFunction // answers the calls of guests; nil: there are no host functions
+	call hostFunction // takes the place of all host functions, in tests
 }
 
 // New returns an engine. Guests are loaded when they are first used, or by Warm.
@@ -43,7 +45,7 @@ func New(ctx context.Context, o *Options) (*Engine, error) {
 		return nil, &Error{Err: err, Phase: PhaseFork}
 	}
 	e := &Engine{
-		opts: opts, exec: w, wasm: w, queue: newQueue(opts.MaxInFlight, opts.MaxQueue),
+		opts: opts, exec: w, wasm: w, queue: newQueue(opts.MaxInFlight, opts.MaxQueue, opts.MaxWaiting),
 		sessions: map[*Session]struct{}{}, durable: map[string]*Session{}, imports: map[string]bool{},
 	}
 	e.reaper.start(e)
@@ -113,7 +115,7 @@ func (e *Engine) newSession(sb Sandbox, ephemeral bool) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{e: e, id: newID("se"), turn: make(chan struct{}, 1), spec: Spec{Sandbox: sb, Ephemeral: ephemeral, call: e.call}}
+	s := &Session{e: e, id: newID("se"), turn: make(chan struct{}, 1), spec: Spec{Sandbox: sb, Ephemeral: ephemeral}}
 	s.spec.audit = e.audit(s.id)
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -174,12 +176,13 @@ func (e *Engine) work(ctx context.Context) (leave func(), err error) {
 	if !e.enter() {
 		return nil, &Error{Err: ErrClosed, Phase: PhaseRequest}
 	}
-	if err := e.queue.enter(ctx); err != nil {
+	p, err := e.queue.enter(ctx)
+	if err != nil {
 		e.running.Done()
 		return nil, queueError(err)
 	}
 	return func() {
-		e.queue.leave()
+		p.leave()
 		e.running.Done()
 	}, nil
 }

@@ -5,8 +5,11 @@ import (
 	"time"
 
 	"github.com/mayfly-run/mayfly/engine/internal/tape"
+	"github.com/mayfly-run/mayfly/hostfns"
 	"github.com/mayfly-run/mayfly/hostfns/cas"
+	"github.com/mayfly-run/mayfly/hostfns/secrets"
 	"github.com/mayfly-run/mayfly/hostfns/vfs"
+	"github.com/mayfly-run/mayfly/wasm"
 )
 
 // Executor makes sandboxes of one kind. The engine has one for WebAssembly guests; others can run code elsewhere.
@@ -32,7 +35,6 @@ type Spec struct {
 	store cas.ReadWriter
 	tape  *tape.Tape
 	now   func() int64
-	call  hostFunction
 	audit func(vfs.Operation)
 }
 
@@ -59,9 +61,24 @@ type Sandboxed interface {
 // Execution is a Request with its defaults filled in.
 type Execution struct {
 	Request
-	Step   int
-	Grace  time.Duration
-	Output *Output
+	Step    int
+	Grace   time.Duration
+	Output  *Output
+	secrets *secrets.Set // nil without any
+	calls   *hostfns.Calls
+	input   *Input // in a durable session, with the objects that belong to it
+	objects *cas.Batch
+	// replayed notes the host calls of a step that is run again.
+	replayed *replayedCalls
+	resume   *resume // nil but when the execution goes on after its process ended
+	// Limit is Timeout, as a limit that is paused while a person is asked.
+	Limit *wasm.WallLimit
+	// Idle is to be told when the execution waits, so that others can run meanwhile, and before it goes on: then it may have
+	// to wait for its turn, until ctx is done. See wasm.CallOptions.Idle. Nil: nobody needs to know.
+	Idle func(ctx context.Context, idle bool)
+	// Handle answers the frames that code sends to host functions (package hostfns). It waits until the answer is there or
+	// ctx is done, and is safe for concurrent use. Never nil.
+	Handle func(ctx context.Context, request []byte) []byte
 }
 
 // Outcome is what an executor knows of an execution; the engine makes the Result of it.

@@ -28,6 +28,7 @@ func (e *Engine) Fork(ctx context.Context, session string, step int, as string) 
 	now := time.Now().UTC()
 	h := *j.head
 	h.ID, h.Created, h.Active = as, now, now
+	h.Waiting = nil
 	h.Parent = &StepRef{session, from.Step}
 	h.Imported = min(h.Imported, from.Step) // what the fork does itself was not imported
 	rec := &Record{

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mayfly-run/mayfly/engine/internal/tape"
+	"github.com/mayfly-run/mayfly/hostfns"
 	"github.com/mayfly-run/mayfly/hostfns/cas"
 )
 
@@ -33,16 +34,16 @@ func (s *Session) keepStep(ctx context.Context, x *Execution, run func() (*Resul
 	if !ok {
 		return nil, &Error{Err: fmt.Errorf("%w: executor %s cannot keep sessions", ErrUnavailable, s.e.exec.Name()), Phase: PhaseRequest}
 	}
-	rec := &Record{Version: recordVersion, Session: k.head.ID, Step: x.Step, Kind: RecordExec, Time: time.Now().UTC(), Previous: k.head.Record}
+	began := time.Now().UTC()
 	batch := &cas.Batch{}
 	input, err := s.input(x, batch)
 	if err != nil {
 		return nil, &Error{Err: err, Phase: PhaseRequest}
 	}
-	rec.Input = input
-	var seed [32]byte
-	_, _ = rand.Read(seed[:]) // it cannot fail
-	k.tape.Record(seed, rec.Time, tape.Limits{})
+	if err := s.beginTape(x, began); err != nil {
+		return nil, err
+	}
+	x.input, x.objects = input, batch
 	if x.Stdin != nil {
 		x.Stdin = k.tape.Stdin(x.Stdin)
 	}
@@ -56,13 +57,27 @@ func (s *Session) keepStep(ctx context.Context, x *Execution, run func() (*Resul
 	}()
 	r, err := run()
 	s.unsteady(r)
-	recording, _ := k.tape.End()
+	recording, asked := k.tape.End()
 	k.tape.Off()
+	if err == nil && asked != nil {
+		err = &Error{Err: fmt.Errorf("%w: %v", errDiverged, asked), Phase: PhaseExec, Hint: "rewind the session to the step before"}
+	}
+	if err == nil && r.Status == StatusCancelled && s.closing() && k.last.Kind == RecordWait {
+		r.Error = &ExecError{Kind: "suspended", Message: suspendedMessage, Restored: true}
+		err = &Error{Err: ErrSuspended, Phase: PhaseExec, Hint: suspendedMessage}
+	}
 	if err != nil {
 		settled = true
-		s.step--
+		s.step = k.head.Step
 		return r, errors.Join(err, s.abandon(ctx))
 	}
+	// Steps that wait for a reply may have been stored meanwhile.
+	rec := s.record(RecordExec)
+	rec.Time, rec.Input = began, input
+	if input.After == rec.Step-1 {
+		input.After = 0
+	}
+	r.Step = rec.Step
 	start := time.Now()
 	err = s.store(ctx, rec, box, batch, recording, r)
 	r.Usage.StoreMS = milliseconds(time.Since(start))
@@ -75,10 +90,51 @@ func (s *Session) keepStep(ctx context.Context, x *Execution, run func() (*Resul
 		err = errors.Join(err, undo, s.abandon(ctx))
 	}
 	settled = true
-	s.step--
+	s.step = k.head.Step
 	r.Status, r.ExitCode = StatusLost, ExitError
 	r.Error = &ExecError{Kind: "store", Message: "the step could not be stored: " + err.Error(), Hint: storeHint, Restored: true}
 	return r, &Error{Err: err, Phase: PhaseStore, Hint: storeHint}
+}
+
+// errDiverged: a step that was to go on did something else than before, so that it cannot.
+var errDiverged = errors.New("the step went another way than before it was interrupted, so it cannot go on")
+
+// beginTape begins to note what the execution learns from outside, after what it learned before if it goes on.
+func (s *Session) beginTape(x *Execution, now time.Time) error {
+	t := s.kept.tape
+	if x.resume == nil {
+		var seed [32]byte
+		_, _ = rand.Read(seed[:]) // it cannot fail
+		t.Record(seed, now, tape.Limits{})
+		return nil
+	}
+	w := x.resume.record
+	recording, err := s.journal().recording(w)
+	if err != nil {
+		return err
+	}
+	var underway hostfns.Underway
+	if b := w.Wait.Underway; b != nil {
+		data, err := b.readUpTo(s.kept.store, maxTape)
+		if err == nil {
+			err = json.Unmarshal(data, &underway)
+		}
+		if err != nil {
+			return storeError(err)
+		}
+	}
+	return t.Resume(recording, tape.Limits{}, &tape.ResumeOptions{
+		Called: func(request, answer []byte) {
+			if c := x.calls; c != nil {
+				c.Replayed(request, answer)
+			}
+		},
+		Live: func() {
+			if c := x.calls; c != nil {
+				c.Continue(&underway)
+			}
+		},
+	})
 }
 
 // abandon closes a sandbox whose state is not the stored one; the next execution makes it again from the store.
@@ -100,7 +156,11 @@ func (s *Session) input(x *Execution, b *cas.Batch) (*Input, error) {
 	}
 	in := &Input{
 		Code: code, Stdin: x.Stdin != nil, NoResult: x.NoResult, Timeout: x.Timeout, MaxTicks: x.MaxTicks,
-		Reseed: reseed, Limits: s.spec.limits(),
+		Reseed: reseed, Limits: s.spec.limits(), Policy: x.Policy,
+	}
+	in.After = s.kept.head.Step
+	if x.resume != nil {
+		in.After = x.resume.record.Input.After
 	}
 	return in, in.setCall(call{x.Filename, x.Args, x.Env}, b)
 }
@@ -174,7 +234,10 @@ func (s *Session) append(ctx context.Context, rec *Record, b *cas.Batch) error {
 		return err
 	}
 	head := *k.head
-	head.Step, head.Record, head.Active = rec.Step, rec.hash, rec.Time
+	head.Step, head.Record, head.Active, head.Waiting = rec.Step, rec.hash, rec.Time, nil
+	if rec.Wait != nil {
+		head.Waiting = &rec.Wait.Question
+	}
 	if rec.State.stored() {
 		head.Snapshot = rec.Step
 	}

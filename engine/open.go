@@ -128,6 +128,9 @@ func (s *Session) reopen(ctx context.Context, o *SessionOptions) error {
 		return nil
 	}
 	return s.durableTurn(ctx, func(ctx context.Context) error {
+		if err := s.checkSuspended(nil); err != nil {
+			return err
+		}
 		head := s.kept.head
 		if box, ok := s.box.(*wasmSandbox); ok && o.Sandbox != nil && o.Sandbox.Memory > 0 && o.Sandbox.Memory < box.mem.Size() {
 			return tooSmall(box.mem.Size(), o.Sandbox.Memory)
@@ -160,6 +163,8 @@ func (s *Session) resize(ctx context.Context, sb *Sandbox) error {
 	}
 	to := &s.spec.Sandbox // the language stays, and may be read at any time
 	to.Memory, to.Workspace, to.Files, to.Threads, to.Stacks, to.Mounts = sb.Memory, sb.Workspace, sb.Files, sb.Threads, sb.Stacks, sb.Mounts
+	to.Policy = sb.Policy
+	s.closeHost()
 	return nil
 }
 
@@ -178,6 +183,9 @@ func (e *Engine) change(h *sessionHead, o *SessionOptions) error {
 		override(&to.Stacks, sb.Stacks)
 		if sb.Mounts != nil {
 			to.Mounts = slices.Clone(sb.Mounts)
+		}
+		if sb.Policy != nil {
+			to.Policy = sb.Policy
 		}
 	}
 	sb, err := e.fillSandbox(h.Sandbox)

@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/mayfly-run/mayfly/hostfns"
 	"github.com/mayfly-run/mayfly/hostfns/vfs"
 	"github.com/mayfly-run/mayfly/wasm"
 )
@@ -36,6 +38,9 @@ type Options struct {
 	// MaxQueue is the number of executions that may wait beyond that; more are refused with ErrBusy. Default:
 	// DefaultQueue; negative: none.
 	MaxQueue int
+	// MaxWaiting is the number of executions that wait, for a tool or a model say, without counting as running: each keeps
+	// its memory. More of them keep their places. Default: DefaultMaxWaiting; negative: none.
+	MaxWaiting int
 	// Timeout is the wall-clock limit of executions whose request has none. Default: DefaultTimeout; negative: none.
 	Timeout time.Duration
 	// Grace is how long a program may go on after its time limit to clean up. Default: DefaultGrace; negative: not at
@@ -60,6 +65,16 @@ type Options struct {
 	// UnloadAfter is how long a durable session has to be idle before what it holds in memory is given up; the next execution
 	// has it from the store again. Default: DefaultUnload; negative: never.
 	UnloadAfter time.Duration
+	// Host has what code may ask for besides files: tools, models, HTTP, secrets. It stays the caller's, to close after the
+	// engine. Default: nothing.
+	Host *hostfns.Host
+	// Questions lets executions wait for replies: to tools that a person has to approve, and to what tool servers ask.
+	// Questions lists what is asked, Reply answers. Default: such tools are denied, and servers are told that nobody answers.
+	// It is on when OnQuestion is set.
+	Questions bool
+	// OnQuestion is asked when an execution waits for a reply, in a goroutine of its own. No reply and no error leaves the
+	// question to Engine.Reply; an error denies. ctx is done when nobody needs the reply any more. Default: nobody.
+	OnQuestion func(ctx context.Context, q hostfns.Question) (*hostfns.Reply, error)
 	// Audit is told of each operation on the files of a sandbox, mounts of the host aside. It is called in the middle of it,
 	// and must not use the session. Default: nobody.
 	Audit func(session string, o vfs.Operation)
@@ -84,6 +99,7 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	setDefault(&d.MaxInFlight, defaultInFlight())
 	setDefault(&d.MaxQueue, DefaultQueue)
+	setDefault(&d.MaxWaiting, DefaultMaxWaiting)
 	setDefault(&d.Timeout, DefaultTimeout)
 	setDefault(&d.Grace, DefaultGrace)
 	setDefault(&d.MaxOutput, DefaultOutput)

@@ -2,41 +2,162 @@ package engine
 
 import (
 	"context"
-	"sync/atomic"
+	"slices"
+	"sync"
 )
 
-// queue bounds the executions in flight, and those that wait for one to end. Waiters get their turn in order.
+// queue bounds the executions that run. Those that wait for a place get it in order; those that had one, and waited for
+// something else meanwhile, come first.
 type queue struct {
-	slots   chan struct{}
-	waiting atomic.Int64
-	max     int64
+	mu      sync.Mutex
+	max     int // places
+	running int
+	back    []chan struct{} // had a place
+	fresh   []chan struct{}
+	waiting int // for a place or a session, save for those that come back
+	most    int // of waiting
+	paused  int
+	// mostPaused bounds the executions that have given up their place for a while: they hold memory.
+	mostPaused int
 }
 
-func newQueue(inFlight, waiting int) *queue {
-	return &queue{slots: make(chan struct{}, max(inFlight, 1)), max: int64(max(waiting, 0))}
+func newQueue(inFlight, waiting, paused int) *queue {
+	return &queue{max: max(inFlight, 1), most: max(waiting, 0), mostPaused: max(paused, 0)}
 }
 
-// enter waits for a place; leave gives it back.
-func (q *queue) enter(ctx context.Context) error { return q.acquire(ctx, q.slots) }
+// enter waits for a place; the place has to be given back.
+func (q *queue) enter(ctx context.Context) (*place, error) {
+	q.mu.Lock()
+	if q.running < q.max && len(q.back)+len(q.fresh) == 0 {
+		q.running++
+		q.mu.Unlock()
+		return &place{q: q}, nil
+	}
+	if q.waiting >= q.most {
+		q.mu.Unlock()
+		return nil, ErrBusy
+	}
+	q.waiting++
+	turn := make(chan struct{})
+	q.fresh = append(q.fresh, turn)
+	q.mu.Unlock()
+	granted := q.wait(ctx, turn)
+	q.mu.Lock()
+	q.waiting--
+	q.mu.Unlock()
+	if !granted {
+		return nil, ctx.Err()
+	}
+	return &place{q: q}, nil
+}
 
-func (q *queue) leave() { <-q.slots }
+// wait is false when ctx ended before the turn came.
+func (q *queue) wait(ctx context.Context, turn chan struct{}) bool {
+	select {
+	case <-turn:
+		return true
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	is := func(c chan struct{}) bool { return c == turn }
+	n := len(q.back) + len(q.fresh)
+	q.back, q.fresh = slices.DeleteFunc(q.back, is), slices.DeleteFunc(q.fresh, is)
+	if len(q.back)+len(q.fresh) == n { // it came at the same time
+		q.give()
+	}
+	return false
+}
 
-// acquire waits until it can put a token into ch. Waiters for any channel count together.
+// give takes a place back, and hands it on.
+func (q *queue) give() {
+	q.running--
+	for _, list := range []*[]chan struct{}{&q.back, &q.fresh} {
+		if q.running < q.max && len(*list) > 0 {
+			q.running++
+			close((*list)[0])
+			*list = (*list)[1:]
+		}
+	}
+}
+
+// acquire waits until it can put a token into ch. It counts among those that wait for a place.
 func (q *queue) acquire(ctx context.Context, ch chan struct{}) error {
 	select {
 	case ch <- struct{}{}:
 		return nil
 	default:
 	}
-	if q.waiting.Add(1) > q.max {
-		q.waiting.Add(-1)
+	q.mu.Lock()
+	if q.waiting >= q.most {
+		q.mu.Unlock()
 		return ErrBusy
 	}
-	defer q.waiting.Add(-1)
+	q.waiting++
+	q.mu.Unlock()
+	defer func() {
+		q.mu.Lock()
+		q.waiting--
+		q.mu.Unlock()
+	}()
 	select {
 	case ch <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// place is the right to run.
+type place struct {
+	q      *queue
+	paused bool // the place was given up for a while; one call after the other of idle guards it
+}
+
+// idle tells that the execution waits for something and needs no place meanwhile, or that it goes on, for which it waits
+// until there is one. When ctx ends it goes on without: it has to come to its end.
+func (p *place) idle(ctx context.Context, idle bool) {
+	q := p.q
+	q.mu.Lock()
+	if idle {
+		if q.paused < q.mostPaused {
+			p.paused = true
+			q.paused++
+			q.give()
+		}
+		q.mu.Unlock()
+		return
+	}
+	if !p.paused {
+		q.mu.Unlock()
+		return
+	}
+	p.paused = false
+	q.paused--
+	if q.running < q.max && len(q.back) == 0 {
+		q.running++
+		q.mu.Unlock()
+		return
+	}
+	turn := make(chan struct{})
+	q.back = append(q.back, turn)
+	q.mu.Unlock()
+	if !q.wait(ctx, turn) {
+		q.mu.Lock()
+		q.running++
+		q.mu.Unlock()
+	}
+}
+
+// leave gives the place back.
+func (p *place) leave() {
+	q := p.q
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if p.paused {
+		p.paused = false
+		q.paused--
+		return
+	}
+	q.give()
 }

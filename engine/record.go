@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mayfly-run/mayfly/hostfns"
 	"github.com/mayfly-run/mayfly/hostfns/cas"
 	"github.com/mayfly-run/mayfly/wasm/wasi"
 )
@@ -22,6 +23,7 @@ const (
 	RecordFork     RecordKind = "fork"     // the first record of a session that began as a copy of another
 	RecordFiles    RecordKind = "files"    // files were changed from outside
 	RecordSnapshot RecordKind = "snapshot" // a snapshot was asked for
+	RecordWait     RecordKind = "wait"     // code runs, and waits for somebody's reply; the state is that before it
 	RecordMigrate  RecordKind = "migrate"  // the state was made anew, on another build of the guest for example
 )
 
@@ -50,6 +52,8 @@ type Record struct {
 	Value *Blob `json:"value,omitempty"`
 	// Tape holds what the code learned from outside: random numbers, clocks, input, answers of host functions.
 	Tape *Blob `json:"tape,omitempty"`
+	// Wait is what a RecordWait waits for. Its Tape is that of the execution so far.
+	Wait *Wait `json:"wait,omitempty"`
 	// Note says what a person may want to know about the step.
 	Note string `json:"note,omitempty"`
 	// State is the session's state after the step.
@@ -81,6 +85,10 @@ type Input struct {
 	Reseed bool `json:"reseed,omitempty"`
 	// Limits are those of the sandbox.
 	Limits Limits `json:"limits"`
+	// Policy is that of the request.
+	Policy *hostfns.Policy `json:"policy,omitempty"`
+	// After is the step whose state the program began in, if that is not the one before: those between wait for a reply.
+	After int `json:"after,omitempty"`
 }
 
 // State is what brings a session back to where it was after a step.
@@ -217,6 +225,7 @@ func parseRecord(b []byte) (*Record, error) {
 	case r.Version != recordVersion:
 		return nil, fmt.Errorf("%w: record of version %d; this Mayfly knows %d", ErrStoreDamaged, r.Version, recordVersion)
 	case r.Step < 0, r.Kind == RecordExec && (r.Input == nil || r.Outcome == nil),
+		r.Kind == RecordWait && (r.Input == nil || r.Tape == nil || r.Wait == nil),
 		(r.Kind == RecordRewind || r.Kind == RecordFork) && r.Origin == nil:
 		return nil, fmt.Errorf("%w: record of step %d is incomplete", ErrStoreDamaged, r.Step)
 	}
@@ -228,6 +237,9 @@ func (r *Record) holds() []cas.Hash {
 	all := r.State.holds()
 	for _, b := range []*Blob{r.Outcome, r.Value, r.Tape} {
 		all = append(all, b.holds()...)
+	}
+	if r.Wait != nil {
+		all = append(all, r.Wait.Underway.holds()...)
 	}
 	if r.Input != nil {
 		all = append(all, r.Input.Code.holds()...)

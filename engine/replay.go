@@ -11,6 +11,7 @@ import (
 
 	"github.com/mayfly-run/mayfly/engine/internal/tape"
 	"github.com/mayfly-run/mayfly/hostfns/cas"
+	"github.com/mayfly-run/mayfly/hostfns/secrets"
 )
 
 // Divergence is the first difference between what a step did and what it did when it was run again.
@@ -54,13 +55,9 @@ func (j *Journal) again(ctx context.Context, box *wasmSandbox, rec *Record) (*re
 	if err != nil {
 		return nil, err
 	}
-	data, err := rec.Tape.readUpTo(j.e.opts.Store, maxTape)
+	recording, err := j.recording(rec)
 	if err != nil {
 		return nil, err
-	}
-	recording, err := tape.Decode(data)
-	if err != nil {
-		return nil, fmt.Errorf("%w: tape of step %d: %w", ErrStoreDamaged, rec.Step, err)
 	}
 	if interrupted(want) && want.Error.Restored {
 		// It was undone, so there is nothing to repeat, and it might take for ever.
@@ -84,8 +81,12 @@ func (j *Journal) again(ctx context.Context, box *wasmSandbox, rec *Record) (*re
 			Code: string(code), Filename: call.Filename, Args: call.Args, Env: call.Env, NoResult: in.NoResult,
 			Timeout: j.replayTime(rec, want), MaxTicks: in.MaxTicks,
 		},
-		Grace: j.e.opts.Grace, Step: rec.Step, Output: newOutput(outputLimit(want, j.e.opts.MaxOutput), nil),
+		Grace: j.e.opts.Grace, Step: rec.Step, Output: newOutput(outputLimit(want, j.e.opts.MaxOutput), nil), Handle: noHost,
 	}
+	if x.secrets = j.e.secretsOf(nil); x.secrets != nil {
+		x.Output.scrub(x.secrets)
+	}
+	x.replayed = &replayedCalls{}
 	t := box.spec.tape
 	if err := t.Play(recording); err != nil {
 		return nil, fmt.Errorf("%w: tape of step %d: %w", ErrStoreDamaged, rec.Step, err)
@@ -112,10 +113,12 @@ func (j *Journal) again(ctx context.Context, box *wasmSandbox, rec *Record) (*re
 	if err != nil {
 		return nil, err
 	}
-	got, err := j.told(x.Output, out)
+	x.Output.flush()
+	got, err := j.told(x.Output, out, x.secrets)
 	if err != nil {
 		return nil, err
 	}
+	got.HostCalls = x.replayed.calls
 	r := &rerunResult{result: got, tree: st.Tree, late: interrupted(got) && !interrupted(want)}
 	if len(recording.Incomplete) > 0 {
 		r.skipped = "it cannot be repeated exactly: " + strings.Join(recording.Incomplete, ", ")
@@ -139,6 +142,19 @@ func (j *Journal) again(ctx context.Context, box *wasmSandbox, rec *Record) (*re
 			r.skipped += "; this time " + r.divergence.String()
 			r.divergence = nil
 		}
+	}
+	return r, nil
+}
+
+// recording returns what a step learned from outside.
+func (j *Journal) recording(rec *Record) (*tape.Recording, error) {
+	data, err := rec.Tape.readUpTo(j.e.opts.Store, maxTape)
+	if err != nil {
+		return nil, err
+	}
+	r, err := tape.Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: tape of step %d: %w", ErrStoreDamaged, rec.Step, err)
 	}
 	return r, nil
 }
@@ -169,10 +185,10 @@ func (j *Journal) replayTime(rec *Record, want *Result) time.Duration {
 }
 
 // told returns a result as it looks when it was stored and read again.
-func (j *Journal) told(o *Output, out *Outcome) (*Result, error) {
+func (j *Journal) told(o *Output, out *Outcome, set *secrets.Set) (*Result, error) {
 	r := &Result{}
 	o.into(r)
-	(&Session{e: j.e}).fill(r, out)
+	(&Session{e: j.e}).fill(r, out, set)
 	b, err := json.Marshal(r)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,8 @@ package engine
 import (
 	"io"
 	"time"
+
+	"github.com/mayfly-run/mayfly/hostfns"
 )
 
 // Request is one piece of code to run.
@@ -34,6 +36,15 @@ type Request struct {
 	// the program waits meanwhile, its time limit included. It must not call Exec or Close of its own session, or Close
 	// of the engine: they would wait for each other for ever. If it panics, Exec does.
 	OnEvent func(Event)
+	// Host takes the place of Options.Host for this execution. Default: Options.Host.
+	Host *hostfns.Host
+	// Policy says what of the host may be used, besides what the host's own policy and the sandbox's say. Default: no more
+	// than these say.
+	Policy *hostfns.Policy
+	// NoQuestions has everything denied that a person would have to be asked for. Default: as Options.Questions says.
+	NoQuestions bool
+	// Scope is that of the execution that this one is started by, if any: budgets of ask_llm hold for all together.
+	Scope *hostfns.Scope
 	// Sandbox describes the sandbox that Engine.Run makes. A session has its own; there it must be nil.
 	Sandbox *Sandbox
 }
@@ -55,6 +66,8 @@ type Sandbox struct {
 	Stacks int64 `json:"stacks,omitempty"`
 	// Mounts are directories of the host that the sandbox sees. Default: none.
 	Mounts []Mount `json:"mounts,omitempty"`
+	// Policy says what of the host may be used. Default: what the host's own policy says.
+	Policy *hostfns.Policy `json:"policy,omitempty"`
 }
 
 // Mount shows a directory of the host to a sandbox.
@@ -70,7 +83,7 @@ type Mount struct {
 // EventKind says what an Event tells.
 type EventKind string
 
-// Kinds of events.
+// Kinds of events. Those of host functions are told as well, by their own kinds: see hostfns.EventKind.
 const (
 	EventStdout EventKind = "stdout"
 	EventStderr EventKind = "stderr"
@@ -79,6 +92,6 @@ const (
 // Event is something that happened while code ran.
 type Event struct {
 	Kind EventKind `json:"kind"`
-	// Data is a piece of output. It is valid during the call only.
+	// Data is a piece of output, or the JSON of an event of a host function. It is valid during the call only.
 	Data []byte `json:"data"`
 }

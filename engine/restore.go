@@ -24,7 +24,7 @@ func (e *Engine) spec(h *sessionHead, t *tape.Tape) Spec {
 	if t == nil {
 		t = tape.New()
 	}
-	return Spec{Sandbox: h.Sandbox, store: e.opts.Store, tape: t, now: t.FileTime, call: e.call}
+	return Spec{Sandbox: h.Sandbox, store: e.opts.Store, tape: t, now: t.FileTime}
 }
 
 // restored is a sandbox in the state that some step left.

@@ -68,6 +68,8 @@ type Truncated struct {
 	Stderr int64 `json:"stderr,omitempty"`
 	// Files tells that more files were changed than are listed.
 	Files bool `json:"files,omitempty"`
+	// HostCalls is the number of host calls that are not listed.
+	HostCalls int `json:"host_calls,omitempty"`
 }
 
 // ExecError describes a failure of the code.
@@ -90,10 +92,17 @@ type ExecError struct {
 
 // HostCall is a call of a host function.
 type HostCall struct {
-	Name    string          `json:"name"`
-	Args    json.RawMessage `json:"args,omitempty"`
-	Outcome string          `json:"outcome"`
-	WallMS  float64         `json:"wall_ms"`
+	// Name is "tools.SERVER.TOOL" or that of the function.
+	Name string `json:"name"`
+	// Args are the arguments, without secrets; a JSON string with their beginning when they are long.
+	Args json.RawMessage `json:"args,omitempty"`
+	// Outcome is "ok" or the code of an error (package hostfns).
+	Outcome string  `json:"outcome"`
+	WallMS  float64 `json:"wall_ms"`
+	// Approved is the action by which a person answered, empty when nobody was asked.
+	Approved string `json:"approved,omitempty"`
+	// Bytes is the size of the answer.
+	Bytes int `json:"bytes,omitempty"`
 }
 
 // FileChange is a file that the execution changed.

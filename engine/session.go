@@ -7,6 +7,10 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mayfly-run/mayfly/hostfns"
+	"github.com/mayfly-run/mayfly/hostfns/secrets"
+	"github.com/mayfly-run/mayfly/wasm"
 )
 
 // Session is a sandbox that keeps its state. Its executions run one after the other; all methods are safe for concurrent
@@ -23,6 +27,8 @@ type Session struct {
 	// trimmed tells that the sandbox was trimmed since it was last used.
 	trimmed bool
 	kept    *kept // nil unless the session is durable
+	host    *hostfns.Host
+	hosted  *hostfns.Session // what the session has of host, nil without one
 
 	state  sync.Mutex
 	cancel context.CancelFunc
@@ -69,10 +75,12 @@ func (s *Session) Exec(ctx context.Context, r Request) (*Result, error) {
 		return notStarted(&r, arrived, queueError(err)), queueError(err)
 	}
 	defer func() { <-s.turn }()
-	if err := s.e.queue.enter(ctx); err != nil {
+	place, err := s.e.queue.enter(ctx)
+	if err != nil {
 		return notStarted(&r, arrived, queueError(err)), queueError(err)
 	}
-	defer s.e.queue.leave()
+	defer place.leave()
+	x.Idle = place.idle
 	// A place that was free is taken without a look at the context.
 	if err := ctx.Err(); err != nil {
 		return notStarted(&r, arrived, queueError(err)), queueError(err)
@@ -129,9 +137,21 @@ func (s *Session) prepare(r *Request) (*Execution, error) {
 	x := &Execution{Request: *r, Grace: o.Grace}
 	setDefault(&x.MaxOutput, o.MaxOutput)
 	x.Output = newOutput(x.MaxOutput, r.OnEvent)
+	set := s.e.secretsOf(r.Host)
+	if err := refuseSecrets(set, r); err != nil {
+		return nil, err
+	}
+	if set != nil {
+		x.secrets = set
+		x.Output.scrub(set)
+		if x.Stdin != nil {
+			x.Stdin = set.Reader(x.Stdin)
+		}
+	}
 	if x.Timeout == 0 {
 		x.Timeout = max(o.Timeout, 0)
 	}
+	x.Limit = wasm.NewWallLimit(x.Timeout)
 	return x, nil
 }
 
@@ -144,6 +164,9 @@ func (s *Session) begin(cancel context.CancelFunc) bool {
 }
 
 func (s *Session) run(ctx context.Context, x *Execution, arrived time.Time, queued time.Duration) (*Result, error) {
+	if err := s.checkSuspended(x); err != nil {
+		return notStarted(&x.Request, arrived, err), err
+	}
 	fork, err := s.open(ctx)
 	if err != nil {
 		return notStarted(&x.Request, arrived, err), err
@@ -166,7 +189,7 @@ func (s *Session) run(ctx context.Context, x *Execution, arrived time.Time, queu
 	}
 	r, err := s.keepStep(ctx, x, exec)
 	if r == nil {
-		s.step--
+		s.step = s.kept.head.Step
 		r = notStarted(&x.Request, arrived, err)
 	}
 	return r, err
@@ -198,13 +221,17 @@ func (s *Session) open(ctx context.Context) (time.Duration, error) {
 
 // exec runs x in the session's sandbox. There is a result in any case.
 func (s *Session) exec(ctx context.Context, x *Execution, arrived time.Time) (*Result, error) {
+	id := newID("ex")
+	calls := s.beginCalls(ctx, x, id)
 	out, err := s.box.Exec(ctx, x)
+	r := &Result{
+		ExecutionID: id, SessionID: s.id, Step: x.Step, Language: s.spec.Language,
+		Executor: s.e.exec.Name(), Started: arrived, HostCalls: []HostCall{}, FilesChanged: []FileChange{},
+	}
+	calls.end(r)
+	x.Output.flush()
 	if p := x.Output.panicked; p != nil {
 		panic(p)
-	}
-	r := &Result{
-		ExecutionID: newID("ex"), SessionID: s.id, Step: x.Step, Language: s.spec.Language,
-		Executor: s.e.exec.Name(), Started: arrived, HostCalls: []HostCall{}, FilesChanged: []FileChange{},
 	}
 	x.Output.into(r)
 	if err != nil {
@@ -212,7 +239,7 @@ func (s *Session) exec(ctx context.Context, x *Execution, arrived time.Time) (*R
 		r.Error = &ExecError{Kind: "crash", Message: err.Error()}
 		return r, &Error{Err: err, Phase: PhaseExec}
 	}
-	s.fill(r, out)
+	s.fill(r, out, x.secrets)
 	s.rest()
 	return r, nil
 }
@@ -230,14 +257,20 @@ func openError(ctx context.Context, err error) error {
 }
 
 // fill copies an outcome into a result.
-func (s *Session) fill(r *Result, o *Outcome) {
+func (s *Session) fill(r *Result, o *Outcome, set *secrets.Set) {
+	waited := r.Usage.HostCallMS
 	r.Status, r.ExitCode, r.Error, r.Usage = o.Status, o.ExitCode, o.Error, o.Usage
+	r.Usage.HostCallMS = waited
 	if o.Files != nil {
 		r.FilesChanged = o.Files
 	}
 	r.Truncated.Files, r.ThreadsEnded = o.MoreFiles, o.ThreadsEnded
 	r.ResultRef, r.ResultName, s.value = o.ValueRef, o.ValueName, nil
 	limit := s.e.opts.MaxResult
+	if set != nil {
+		o.ValueJSON, o.ValueRepr = scrubJSON(set, o.ValueJSON), string(set.Scrub([]byte(o.ValueRepr)))
+		defer scrubResult(set, r)
+	}
 	if len(o.ValueJSON) <= limit && len(o.ValueRepr) <= limit {
 		r.Result, r.ResultRepr = o.ValueJSON, o.ValueRepr
 		return
@@ -288,6 +321,7 @@ func (s *Session) end() error {
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
 	s.e.forget(s)
+	s.closeHost()
 	if s.kept != nil {
 		defer close(s.kept.ended)
 	}

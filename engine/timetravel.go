@@ -28,17 +28,18 @@ func (s *Session) exclusive(ctx context.Context, f func(ctx context.Context) err
 		return queueError(err)
 	}
 	defer func() { <-s.turn }()
-	if err := s.e.queue.enter(ctx); err != nil {
+	place, err := s.e.queue.enter(ctx)
+	if err != nil {
 		return queueError(err)
 	}
-	defer s.e.queue.leave()
+	defer place.leave()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if !s.begin(cancel) {
 		return &Error{Err: ErrClosed, Phase: PhaseRequest}
 	}
 	defer s.begin(nil)
-	err := f(ctx)
+	err = f(ctx)
 	if s.box != nil {
 		s.rest()
 	}

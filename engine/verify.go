@@ -167,7 +167,7 @@ func (j *Journal) verifyRuns(ctx context.Context, v *Verification, records []*Re
 			o.Progress(rec.Step, v.Last)
 		}
 		kept := j.head.keeps(rec.Step)
-		if x != nil && (rec.Kind == RecordFiles || rec.Kind == RecordSnapshot) {
+		if x != nil && (rec.Kind == RecordFiles || rec.Kind == RecordSnapshot || rec.Kind == RecordWait) {
 			err := j.rerun(ctx, x, rec, spec)
 			if err != nil && kept {
 				return err

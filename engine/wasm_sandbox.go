@@ -54,7 +54,7 @@ func (s *wasmSandbox) Exec(ctx context.Context, x *Execution) (*Outcome, error) 
 	}
 	var children forked
 	b, usage, err := s.im.Call(ctx, s.mem, req, &wasm.CallOptions{
-		Process: s.process, Handle: s.handle(), Timeout: x.Timeout, Grace: x.Grace, MaxTicks: x.MaxTicks,
+		Process: s.process, Handle: s.handle(x), Timeout: x.Timeout, WallLimit: x.Limit, Idle: x.Idle, Grace: x.Grace, MaxTicks: x.MaxTicks,
 		MaxThreads: s.spec.Threads, MaxStacks: int(s.spec.Stacks),
 		Fork: s.fork(x, &children), NoWait: s.spec.tape != nil && s.spec.tape.Playing(),
 	})
@@ -77,6 +77,12 @@ func (s *wasmSandbox) Exec(ctx context.Context, x *Execution) (*Outcome, error) 
 		}
 	} else {
 		s.fresh, s.reseed, s.ran = false, false, true
+	}
+	if x.secrets != nil && !s.spec.Ephemeral {
+		// Values cannot come in by what the host answers; this is for what mounts and other ways brought.
+		if _, err := s.files.own.Mask(x.secrets.Mask, x.secrets.Longest()-1); err != nil {
+			return nil, fmt.Errorf("remove secrets from files: %w", err)
+		}
 	}
 	out.Files, out.MoreFiles = s.files.changes()
 	return out, nil
