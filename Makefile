@@ -6,7 +6,7 @@ FUZZ    ?= 20000x
 FUZZ_SLOW ?= 300x
 PKGS    := ./...
 
-.PHONY: build test test-race test-all test-native test-portable bench fuzz lint guests verify-guests inputs cross clean
+.PHONY: build test test-e2e test-race test-all test-native test-portable bench fuzz lint guests verify-guests inputs cross clean
 
 build:            ## bin/mayfly, static
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/mayfly ./cmd/mayfly
@@ -20,6 +20,9 @@ test:             ## everything that needs no other program; says what it skips;
 	grep -aE '^(ok|FAIL|panic:)' bin/test.log; \
 	echo "skipped:"; grep -a -A1 -E '^ *--- SKIP' bin/test.log || echo "  nothing"; \
 	exit $$code
+
+test-e2e:         ## a real model: needs OPENAI_API_KEY, and takes OPENAI_BASE_URL and OPENAI_MODEL
+	$(GO) test -count=1 -v -run TestRealModel ./engine
 
 test-race:        ## the same under the race detector (needs a C compiler)
 	$(GO) test -race -short -timeout 20m ./engine/... ./wasm/... ./hostfns/... ./guests/... ./internal/... ./bench/...
@@ -37,6 +40,7 @@ bench:            ## the tables in the README
 	$(GO) run ./cmd/mayfly bench startup
 	$(GO) run ./cmd/mayfly bench threads
 	$(GO) run ./cmd/mayfly bench state
+	$(GO) run ./cmd/mayfly bench tools
 
 # A number of runs and no duration: at the end of a duration Go before 1.27 now and then reports "context deadline
 # exceeded" as a failure (https://go.dev/issue/75804).

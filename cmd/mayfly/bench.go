@@ -20,7 +20,7 @@ func newBench() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newBenchStartup(), newBenchThreads(), newBenchState(), newBenchRestore())
+	c.AddCommand(newBenchStartup(), newBenchThreads(), newBenchState(), newBenchRestore(), newBenchTools(), newBenchToolServer())
 	return c
 }
 

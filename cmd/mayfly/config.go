@@ -22,6 +22,13 @@ func newConfig() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "config",
 		Short: "Show every default and its reason",
+		Long: `Shows what holds when nothing else is said.
+
+Host functions are configured by a file: --config FILE, else $MAYFLY_CONFIG, else
+mayfly/config.json in the user's configuration directory. It is JSON, with comments;
+paths are relative to it, and all keys are optional:
+
+` + configExample,
 		Example: `  mayfly config
   mayfly config --json`,
 		Args: cobra.NoArgs,
@@ -50,6 +57,7 @@ func settings() []setting {
 	if err != nil {
 		dir = "none: " + err.Error()
 	}
+	all = append(all, hostSettings()...)
 	return append(all,
 		setting{"store", dir, "where durable sessions are: --store, else MAYFLY_STORE, else the user's data directory"},
 		setting{"durability", store.Sync.String(), "a step is on the disk when it is told to be done"},
@@ -59,5 +67,6 @@ func settings() []setting {
 		setting{"upload", fmt.Sprintf("%d MiB", httpapi.DefaultMaxUpload>>20),
 			"largest file or archive that is put into a store: twice the workspace"},
 		setting{"drain", drainPatience.String(), "after a signal, for what other processes still do with the store"},
+		setting{"MAYFLY_CONFIG", configFile(), "tool servers, secrets, HTTP rules, a model and policy; \"off\" for none"},
 		setting{"MAYFLY_CACHE", "the user's cache directory", "compiled guests are kept there; \"off\" disables it"})
 }

@@ -12,16 +12,20 @@ import (
 func newDoctor() *cobra.Command {
 	var asJSON, repair bool
 	var sf storeFlags
+	var hf hostFlags
+	var start bool
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check what works on this machine, and say what to do about what does not",
 		Long: `Checks how sandboxes are forked, whether compiled guests are kept, the limits of
-the system, and runs a program. With --store, checks a store of durable sessions
+the system, runs a program, and reads the configuration of tool servers, secrets and
+models; with --start-servers, it starts the servers and lists their tools. With --store, checks a store of durable sessions
 instead: all files, objects, journals and counts. With --repair, what can be mended
 is, and what was damaged is set aside, not deleted.
 The exit code is 1 when something does not work, or is damaged and was not repaired.`,
 		Example: `  mayfly doctor
   mayfly doctor --json
+  mayfly doctor --tools mcp.json --start-servers
   mayfly doctor --store ./store
   mayfly doctor --store ./store --repair`,
 		Args: cobra.NoArgs,
@@ -37,9 +41,12 @@ The exit code is 1 when something does not work, or is damaged and was not repai
 				return err
 			}
 			defer e.Close()
-			return showChecks(e.Diagnose(c.Context()), asJSON)
+			checks := append(e.Diagnose(c.Context()), hf.diagnoseHost(c, start, toolsPatience)...)
+			return showChecks(checks, asJSON)
 		},
 	}
+	addServerFlags(c, &hf)
+	c.Flags().BoolVar(&start, "start-servers", false, "start each tool server and list its tools")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().StringVar(&sf.dir, "store", "",
 		"check the store in `DIR` instead; an empty one stands for the default store")

@@ -52,7 +52,7 @@ func newLogger() *slog.Logger {
 // mistakes are the errors of what was asked for, as opposed to those of doing it.
 var mistakes = []error{
 	engine.ErrRequest, engine.ErrNoSession, engine.ErrNoStep, engine.ErrSessionExists, engine.ErrTooManySessions,
-	engine.ErrArchive, fs.ErrNotExist, fs.ErrExist, httpapi.ErrTooLarge,
+	engine.ErrArchive, engine.ErrNoQuestion, fs.ErrNotExist, fs.ErrExist, httpapi.ErrTooLarge,
 }
 
 // engineError turns an error of the engine into one with an exit code.
@@ -80,7 +80,7 @@ func engineError(err error) *exitError {
 			"it was removed, or the process that has the store is ending; mayfly sessions list shows those that there are"}
 	}
 	for _, m := range mistakes {
-		if errors.Is(err, m) {
+		if errors.Is(err, m) || errors.Is(err, engine.ErrSuspended) && e.Phase == engine.PhaseRequest {
 			return &exitError{exitUsage, e.Err.Error(), hint}
 		}
 	}

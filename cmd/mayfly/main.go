@@ -75,6 +75,7 @@ are there in the next run, and every step of it can be gone back to.`,
 		Example: `  mayfly run script.py
   mayfly run -c 'sum(range(10))'
   mayfly run --session demo -c 'x = 1'     # x is there in the next run
+  mayfly run --tools mcp.json report.py    # tools of MCP servers are Python modules
   mayfly repl`,
 		Args:                       cobra.ArbitraryArgs, // so that unknownCommand has the say, and not cobra
 		RunE:                       unknownCommand,
@@ -88,7 +89,7 @@ are there in the next run, and every step of it can be gone back to.`,
 	})
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newRun(), newRepl(), newSessions(), newReplay(), newRewind(), newFork(), newExport(), newImport(),
-		newServe(), newDoctor(), newVersion(), newGuest(), newConfig(), newBench())
+		newServe(), newTools(), newQuestions(), newDoctor(), newVersion(), newGuest(), newConfig(), newBench())
 	for _, c := range root.Commands() {
 		wrapArgs(c)
 	}

@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 		"mayfly":    func() { os.Exit(run(os.Args[1:])) },
 		"exits":     func() { os.Exit(exits(os.Args[1:])) },
 		"holdstore": func() { os.Exit(holdStore(os.Args[1])) },
+		// The server that scripts name in their mcp.json.
+		"toolserver": func() { os.Exit(toolServer(os.Args[1:])) },
+		"questionid": func() { os.Exit(questionID(os.Args[1:])) },
 	})
 }
 

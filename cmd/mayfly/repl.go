@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/mayfly-run/mayfly/engine"
+	"github.com/mayfly-run/mayfly/hostfns"
 )
 
 func newRepl() *cobra.Command {
@@ -35,6 +36,8 @@ is a step that is stored before the next prompt.`,
 	}
 	addSandboxFlags(c, f)
 	addSessionFlags(c, &f.session)
+	addHostFlags(c, &f.host)
+	addQuestionFlags(c, &f.host)
 	return c
 }
 
@@ -52,14 +55,24 @@ func (f *runFlags) repl(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	offer, err := f.host.offer(c, f.session.name != "")
+	if err != nil {
+		return err
+	}
+	t := &typed{env: env, policy: offer.policy, printer: printer{verbose: f.host.verbose}}
 	if f.session.name != "" {
-		return f.replInSession(c, env)
+		return f.replInSession(c, t, offer)
 	}
 	sb, err := f.sandbox()
 	if err != nil {
 		return err
 	}
-	e, err := openEngine(c.Context(), engine.Options{ReadySandboxes: -1})
+	host, err := offer.host(c.Context())
+	if err != nil {
+		return err
+	}
+	defer closeHost(host)
+	e, err := openEngine(c.Context(), engine.Options{ReadySandboxes: -1, Host: host, Questions: true})
 	if err != nil {
 		return err
 	}
@@ -71,10 +84,18 @@ func (f *runFlags) repl(c *cobra.Command) error {
 	if err != nil {
 		return engineError(err)
 	}
-	return f.converse(c, s, env, "in a sandbox. Ctrl-D ends the session.")
+	defer f.host.answer(c, &t.printer, e.Reply).close()
+	return f.converse(c, s, t, "in a sandbox. Ctrl-D ends the session.")
 }
 
-func (f *runFlags) replInSession(c *cobra.Command, env map[string]string) error {
+// typed is what the statements of a conversation have in common.
+type typed struct {
+	env     map[string]string
+	policy  *hostfns.Policy
+	printer printer
+}
+
+func (f *runFlags) replInSession(c *cobra.Command, t *typed, offer *offer) error {
 	o, err := f.session.options(c, f)
 	if err != nil {
 		return err
@@ -84,19 +105,21 @@ func (f *runFlags) replInSession(c *cobra.Command, env map[string]string) error 
 		return engineError(err)
 	}
 	warnRemote(c, s)
-	d := &durableSession{s, f.session.name}
+	d := &durableSession{s, f.session.name, offer}
+	asker := f.host.answer(c, &t.printer, s.Reply)
 	info, err := s.Open(c.Context(), d.name, o)
 	if err == nil {
 		_, err = d.Incomplete(c.Context(), "") // brings it into memory, before the first prompt
 	}
 	if err == nil {
-		err = f.converse(c, d, env, fmt.Sprintf("in session %s after step %d. Ctrl-D leaves it.", info.ID, info.Step))
+		err = f.converse(c, d, t, fmt.Sprintf("in session %s after step %d. Ctrl-D leaves it.", info.ID, info.Step))
 	}
+	asker.close()
 	return finish(err, s.close(c.Context()))
 }
 
 // converse reads statements and runs them until the input or the program ends.
-func (f *runFlags) converse(c *cobra.Command, s conversation, env map[string]string, where string) error {
+func (f *runFlags) converse(c *cobra.Command, s conversation, t *typed, where string) error {
 	in, closeInput := openLines()
 	defer closeInput()
 	if in.interactive {
@@ -112,33 +135,35 @@ func (f *runFlags) converse(c *cobra.Command, s conversation, env map[string]str
 		if err != nil {
 			return engineError(err)
 		}
-		res, err := f.step(context.WithoutCancel(c.Context()), s, code, env)
+		res, err := f.step(context.WithoutCancel(c.Context()), s, code, t)
 		if err != nil {
 			return engineError(err)
 		}
 		if res.Error != nil && res.Error.Kind == "exit" {
 			return &exitError{code: res.ExitCode}
 		}
-		env = nil // it stays as the first step set it
+		t.env = nil // it stays as the first step set it
 	}
 }
 
 // step runs one statement; only failures of mayfly end the loop.
-func (f *runFlags) step(ctx context.Context, s conversation, code string, env map[string]string) (*engine.Result, error) {
+func (f *runFlags) step(ctx context.Context, s conversation, code string, t *typed) (*engine.Result, error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	p := printer{stop: stop}
+	p := &t.printer
+	p.begin(stop)
 	res, err := s.Exec(ctx, engine.Request{
-		Code: code, Env: env, Timeout: f.timeout, MaxOutput: int(f.output), OnEvent: p.event,
+		Code: code, Env: t.env, Timeout: f.timeout, MaxOutput: int(f.output), Policy: t.policy, OnEvent: p.event,
+		NoQuestions: f.host.onQuestion == questionsDeny,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if !brokenPipe(p.err) {
+	if !brokenPipe(p.failure()) {
 		p.report(res, true)
 	}
-	if p.err != nil {
-		return nil, fmt.Errorf("output is lost: %w", p.err)
+	if err := p.failure(); err != nil {
+		return nil, fmt.Errorf("output is lost: %w", err)
 	}
 	if res.Error != nil && res.Error.Restored && res.Error.Kind != "exit" {
 		fmt.Fprintln(os.Stderr, "mayfly: the session is back where it was before this step")

@@ -260,7 +260,11 @@ func showStep(w io.Writer, s *httpapi.Step) error {
 		indented(w, "error", text)
 	}
 	for _, c := range r.HostCalls {
-		indented(w, "host call", fmt.Sprintf("%s(%s): %s", c.Name, c.Args, c.Outcome))
+		text := fmt.Sprintf("%s(%s): %s, %.1f ms", c.Name, c.Args, c.Outcome, c.WallMS)
+		if c.Approved != "" {
+			text += ", a person said: " + c.Approved
+		}
+		indented(w, "host call", text)
 	}
 	if len(r.FilesChanged) == 0 {
 		return nil

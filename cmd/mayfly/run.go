@@ -31,6 +31,7 @@ type runFlags struct {
 	threads int
 	json    bool
 	session sessionFlags
+	host    hostFlags
 }
 
 func newRunFlags() *runFlags {
@@ -53,6 +54,10 @@ expression is printed.
 With --session, the program runs in a durable session: variables, imported modules
 and files are there in the next run. When mayfly has ended, the step is stored.
 
+With --tools, the program can import the tools of MCP servers: from tools.SERVER
+import TOOL. What else it may ask its host for, and how often, is up to the flags
+below and to the configuration (mayfly config --help).
+
 ` + exitCodes,
 		Example: `  mayfly run script.py -- --verbose input.csv
   mayfly run -c 'import math; math.tau'
@@ -60,6 +65,9 @@ and files are there in the next run. When mayfly has ended, the step is stored.
   mayfly run --mount ./out:/out:rw --timeout 2m --memory 1GiB --threads 500 script.py
   echo 'print(6 * 7)' | mayfly run -
   mayfly run --json -c '[n * n for n in range(5)]'
+  mayfly run --tools mcp.json --approve 'github.create_*' report.py
+  mayfly run --llm-model gpt-4.1-mini -c 'from mayfly import ask_llm; ask_llm("Say hello.")'
+  mayfly run --allow-http api.example.com -c 'import requests; requests.get("https://api.example.com/v1").json()'
   mayfly run --session demo -c 'x = [1, 2, 3]; open("notes.txt", "w").write("hi")'
   mayfly run --session demo -c 'x.append(4); x'`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -86,6 +94,8 @@ and files are there in the next run. When mayfly has ended, the step is stored.
 	fl.BoolVar(&f.json, "json", false, "print the result as JSON when the program has ended, and nothing before")
 	addSandboxFlags(c, f)
 	addSessionFlags(c, &f.session)
+	addHostFlags(c, &f.host)
+	addQuestionFlags(c, &f.host)
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		if strings.HasPrefix(err.Error(), "unknown") {
 			return usageError("flags of the program go after --; for those of mayfly see: mayfly run --help", "%v", err)
@@ -116,26 +126,35 @@ func (f *runFlags) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	offer, err := f.host.offer(c, f.session.name != "")
+	if err != nil {
+		return err
+	}
+	req.Policy, req.NoQuestions = offer.policy, f.host.onQuestion == questionsDeny
 	ctx, stop := context.WithCancel(c.Context())
 	defer stop()
-	p := &printer{stop: stop}
-	if !f.json {
-		req.OnEvent = p.event
-	}
+	p := &printer{stop: stop, quiet: f.json, verbose: f.host.verbose}
+	req.OnEvent = p.event
 	if f.session.name != "" {
-		return f.runInSession(ctx, c, p, req)
+		return f.runInSession(ctx, c, p, req, offer)
 	}
-	e, err := openEngine(ctx, engine.Options{ReadySandboxes: -1})
+	host, err := offer.host(ctx)
+	if err != nil {
+		return err
+	}
+	defer closeHost(host)
+	e, err := openEngine(ctx, engine.Options{ReadySandboxes: -1, Host: host, Questions: true})
 	if err != nil {
 		return err
 	}
 	defer e.Close()
+	defer f.host.answer(c, p, e.Reply).close()
 	res, err := e.Run(ctx, req)
 	return f.outcome(p, res, err)
 }
 
 // runInSession runs the program in the session that was named. ctx is that of the program.
-func (f *runFlags) runInSession(ctx context.Context, c *cobra.Command, p *printer, req engine.Request) error {
+func (f *runFlags) runInSession(ctx context.Context, c *cobra.Command, p *printer, req engine.Request, offer *offer) error {
 	req.Sandbox = nil
 	o, err := f.session.options(c, f)
 	if err != nil {
@@ -146,7 +165,11 @@ func (f *runFlags) runInSession(ctx context.Context, c *cobra.Command, p *printe
 		return engineError(err)
 	}
 	warnRemote(c, s)
-	res, err := s.Exec(ctx, f.session.name, &httpapi.Exec{Request: req, Session: o, OnNote: printNote})
+	asker := f.host.answer(c, p, s.Reply)
+	res, err := s.Exec(ctx, f.session.name, &httpapi.Exec{
+		Request: req, Session: o, HostConfig: offer.config, HostIfNone: offer.ifNone, OnNote: printNote,
+	})
+	asker.close()
 	return finish(f.outcome(p, res, err), s.close(c.Context()))
 }
 
@@ -172,14 +195,14 @@ func (f *runFlags) outcome(p *printer, res *engine.Result, err error) error {
 	if err != nil {
 		return engineError(err)
 	}
-	if !f.json && !brokenPipe(p.err) {
+	if !f.json && !brokenPipe(p.failure()) {
 		p.report(res, f.hasCode)
 	}
-	if brokenPipe(p.err) {
-		return engineError(p.err)
+	if brokenPipe(p.failure()) {
+		return engineError(p.failure())
 	}
-	if p.err != nil {
-		return &exitError{exitFailure, fmt.Sprintf("output is lost: %v", p.err), ""}
+	if err := p.failure(); err != nil {
+		return &exitError{exitFailure, fmt.Sprintf("output is lost: %v", err), ""}
 	}
 	if res.ExitCode != 0 {
 		return &exitError{code: res.ExitCode}
@@ -296,50 +319,6 @@ func parseMount(s string) (engine.Mount, error) {
 		return engine.Mount{}, usageError("", "--mount %q: %v", s, err)
 	}
 	return engine.Mount{Host: host, Guest: rest[i+1:], Writable: writable}, nil
-}
-
-// printer writes to the standard streams and keeps the first failure of that. When nobody reads them any more it stops
-// the program.
-type printer struct {
-	err  error
-	stop func()
-}
-
-func (p *printer) event(ev engine.Event) {
-	w := os.Stdout
-	if ev.Kind == engine.EventStderr {
-		w = os.Stderr
-	}
-	if _, err := w.Write(ev.Data); err != nil && p.err == nil {
-		p.err = err
-		if brokenPipe(err) {
-			p.stop()
-		}
-	}
-}
-
-// report tells on the terminal what the output has not told.
-func (p *printer) report(r *engine.Result, showValue bool) {
-	switch e := r.Error; {
-	case e == nil:
-	case e.Traceback != "":
-		io.WriteString(os.Stderr, e.Traceback)
-	case e.Kind != "exit":
-		fmt.Fprintln(os.Stderr, "mayfly:", e.Message)
-	}
-	if r.Error != nil && r.Error.Hint != "" {
-		fmt.Fprintln(os.Stderr, "  hint:", r.Error.Hint)
-	}
-	const dropped = "mayfly: %d bytes of %s beyond the limit were dropped (--max-output)\n"
-	if n := r.Truncated.Stdout; n > 0 {
-		fmt.Fprintf(os.Stderr, dropped, n, "stdout")
-	}
-	if n := r.Truncated.Stderr; n > 0 {
-		fmt.Fprintf(os.Stderr, dropped, n, "stderr")
-	}
-	if showValue && r.ResultRepr != "" && r.ResultName == "" && r.ResultRepr != "None" {
-		p.event(engine.Event{Kind: engine.EventStdout, Data: []byte(r.ResultRepr + "\n")})
-	}
 }
 
 func writeJSON(w io.Writer, v any) error {

@@ -103,12 +103,15 @@ func (f *sessionFlags) options(c *cobra.Command, run *runFlags) (*engine.Session
 
 // durableSession is a session of a store as repl uses it.
 type durableSession struct {
-	s    *sessions
-	name string
+	s     *sessions
+	name  string
+	offer *offer
 }
 
 func (d *durableSession) Exec(ctx context.Context, r engine.Request) (*engine.Result, error) {
-	return d.s.Exec(ctx, d.name, &httpapi.Exec{Request: r, OnNote: printNote})
+	return d.s.Exec(ctx, d.name, &httpapi.Exec{
+		Request: r, HostConfig: d.offer.config, HostIfNone: d.offer.ifNone, OnNote: printNote,
+	})
 }
 
 func (d *durableSession) Incomplete(ctx context.Context, code string) (bool, error) {

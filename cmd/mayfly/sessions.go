@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -151,6 +152,11 @@ func showSession(i *engine.SessionInfo) error {
 			mode = "writable"
 		}
 		t.row("mount", fmt.Sprintf("%s at %s, %s", m.Host, m.Guest, mode))
+	}
+	if sb.Policy != nil {
+		if b, err := json.Marshal(sb.Policy); err == nil {
+			t.row("policy", string(b))
+		}
 	}
 	t.row("last record", i.Record.String())
 	return t.flush()

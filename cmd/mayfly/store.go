@@ -22,6 +22,8 @@ const (
 	holderPatience = 3 * time.Second
 	// drainPatience is how long a command goes on after a signal for what other processes still do with its store.
 	drainPatience = 30 * time.Second
+	// answerPatience is how long clients have to take the answers of what was ended.
+	answerPatience = 2 * time.Second
 )
 
 // storeFlags say which store, and how.
@@ -199,10 +201,11 @@ func (s *sessions) close(ctx context.Context) error {
 
 // holding is a store that this process has open and serves.
 type holding struct {
-	store  *store.Store
-	engine *engine.Engine
-	server *httpapi.Server
-	socket string
+	store   *store.Store
+	engine  *engine.Engine
+	handler *httpapi.Handler
+	server  *httpapi.Server
+	socket  string
 	// noSocket is why others cannot use the store meanwhile.
 	noSocket error
 }
@@ -216,11 +219,13 @@ func hold(ctx context.Context, dir string, f *storeFlags, o engine.Options) (*ho
 	if h.store, err = store.Open(dir, &store.Options{Durability: durability, Logger: newLogger()}); err != nil {
 		return nil, err
 	}
-	o.Store = h.store
+	o.Store, o.Questions = h.store, true
 	if h.engine, err = openEngine(ctx, o); err != nil {
 		return nil, errors.Join(err, h.store.Close())
 	}
-	handler := httpapi.New(h.engine, &httpapi.Options{HostMounts: true, Version: version().Version, Logger: newLogger()})
+	h.handler = httpapi.New(h.engine, &httpapi.Options{
+		HostMounts: true, NewHost: newHost, OwnHost: o.Host != nil, Version: version().Version, Logger: newLogger(),
+	})
 	var listeners []net.Listener
 	if dir != store.Memory {
 		l, err := httpapi.ListenUnix(dir)
@@ -230,7 +235,7 @@ func hold(ctx context.Context, dir string, f *storeFlags, o engine.Options) (*ho
 		}
 		h.noSocket = err
 	}
-	h.server = httpapi.Start(handler, newLogger(), listeners...)
+	h.server = httpapi.Start(h.handler, newLogger(), listeners...)
 	if h.socket != "" {
 		h.noSocket = h.store.SetSocket(h.socket)
 	}
@@ -253,8 +258,15 @@ func (h *holding) close(ctx context.Context, patience time.Duration) error {
 		fmt.Fprintln(os.Stderr, "mayfly: waiting for other processes that use the store ...")
 		err = h.server.Shutdown(waiting)
 	}
+	// Before what still runs loses its client: so a step that waits for a reply is kept, and not cancelled.
+	closing := h.engine.Close()
 	if err != nil {
-		err = h.server.Close()
+		soon, stop := context.WithTimeout(context.WithoutCancel(ctx), answerPatience)
+		if err = h.server.Shutdown(soon); err != nil {
+			err = h.server.Close()
+		}
+		stop()
 	}
-	return errors.Join(err, h.engine.Close(), h.store.Close())
+	h.handler.Close() // after the engine, whose executions use what this ends
+	return errors.Join(err, closing, h.store.Close())
 }

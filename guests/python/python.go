@@ -22,7 +22,7 @@ var artefact []byte
 //go:embed PROVENANCE.json
 var provenance []byte
 
-//go:embed lib/*.py lib/mayfly/*.py
+//go:embed lib/*.py lib/mayfly/*.py lib/requests/*.py
 var library embed.FS
 
 // maxModule bounds the decompressed artefact.

@@ -8,10 +8,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/mayfly-run/mayfly/engine"
+	"github.com/mayfly-run/mayfly/hostfns"
 )
 
 // cancelPatience is how long a cancelled execution has to end in order: its grace, and the time to store what it did.
@@ -22,8 +24,17 @@ type Exec struct {
 	engine.Request
 	// Session opens or makes the session, see Client.Open. Nil: it must exist.
 	Session *engine.SessionOptions
+	// HostConfig describes the host, in the place of Request.Host, which cannot travel; see Options.NewHost.
+	// HostIfNone uses it only when the server has no host of its own.
+	HostConfig json.RawMessage
+	HostIfNone bool
 	// OnNote is told what a person should know about how the session was opened.
 	OnNote func(string)
+}
+
+// hostEvents are the events of host calls that are passed on.
+var hostEvents = []hostfns.EventKind{
+	hostfns.EventProgress, hostfns.EventLog, hostfns.EventModel, hostfns.EventQuestion, hostfns.EventReplied,
 }
 
 // Exec runs code in a session. The result and the error are as those of engine.Session.Exec. When ctx ends, the
@@ -34,13 +45,40 @@ func (c *Client) Exec(ctx context.Context, name string, x *Exec) (*engine.Result
 	if x.Session != nil {
 		q.Session = wireOptions(x.Session)
 	}
+	var err error
+	if q.HostRequest, err = x.hostRequest(); err != nil {
+		return nil, err
+	}
+	return c.execute(ctx, sessionPath(name, "/exec"), q, x)
+}
+
+// Resume goes on with a step that waits for a reply, see engine.Session.Resume. Of the request, OnEvent, NoQuestions and
+// MaxOutput count, and the configuration of the host.
+func (c *Client) Resume(ctx context.Context, name, question string, r hostfns.Reply, x *Exec) (*engine.Result, error) {
+	q := &resumeRequest{Question: question, Reply: r, MaxOutput: x.MaxOutput}
+	var err error
+	if q.HostRequest, err = x.hostRequest(); err != nil {
+		return nil, err
+	}
+	return c.execute(ctx, sessionPath(name, "/resume"), q, x)
+}
+
+func (x *Exec) hostRequest() (q HostRequest, err error) {
+	if x.Host != nil {
+		return q, badRequest("describe it by HostConfig", "a host cannot be sent to a server")
+	}
+	return HostRequest{Host: x.HostConfig, HostIfNone: x.HostIfNone, NoQuestions: x.NoQuestions}, nil
+}
+
+// execute sends a request that is answered with the events of an execution.
+func (c *Client) execute(ctx context.Context, path string, q any, x *Exec) (*engine.Result, error) {
 	// Ending the request itself is the last resort: the result would be lost.
 	sent, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
 	started := make(chan string, 1)
 	stop := c.cancelWith(ctx, started, abort)
 	defer stop()
-	resp, err := c.send(sent, http.MethodPost, sessionPath(name, "/exec"), q)
+	resp, err := c.send(sent, http.MethodPost, path, q)
 	if err != nil {
 		return nil, executionError(ctx, err)
 	}
@@ -62,6 +100,10 @@ func (c *Client) Exec(ctx context.Context, name string, x *Exec) (*engine.Result
 		case string(engine.EventStdout), string(engine.EventStderr):
 			if x.OnEvent != nil {
 				x.OnEvent(engine.Event{Kind: engine.EventKind(e.Event), Data: e.bytes()})
+			}
+		default:
+			if x.OnEvent != nil && e.Info != nil && slices.Contains(hostEvents, hostfns.EventKind(e.Event)) {
+				x.OnEvent(engine.Event{Kind: engine.EventKind(e.Event), Data: e.Info})
 			}
 		}
 	})

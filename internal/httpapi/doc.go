@@ -10,6 +10,7 @@
 //	PUT    /v1/sessions/{name}                open it, or make it; body: SessionOptions
 //	DELETE /v1/sessions/{name}                remove it with its journal
 //	POST   /v1/sessions/{name}/exec           run code; body: ExecRequest; answers with events
+//	POST   /v1/sessions/{name}/resume         {"question", "reply"}: go on with a step that waits for it; answers with events
 //	POST   /v1/sessions/{name}/incomplete     {"code"}: does the language wait for more lines?
 //	GET    /v1/sessions/{name}/variables      ?step=
 //	POST   /v1/sessions/{name}/snapshot       store the memory now
@@ -28,6 +29,8 @@
 //	POST   /v1/reap                           remove the sessions that have expired
 //	PUT    /v1/executions/{id}/stdin          the program's input, while it runs
 //	DELETE /v1/executions/{id}                cancel
+//	GET    /v1/questions                      what executions wait to be told
+//	POST   /v1/questions/{id}                 reply; {"action": "accept", "decline" or "cancel", "reason", "content", "always"}
 //
 // Steps are numbers; -1, "latest" and none at all stand for the last one.
 // Options that change a session in which code runs wait for that. Names of files are UTF-8.
@@ -37,6 +40,15 @@
 // Exec and verify answer with lines of JSON, one event each, as it happens. The last one is "result" or "error". Output
 // that is not UTF-8 comes as "base64" instead of "data". A program whose input is streamed makes the event "stdin" when
 // it first reads. An execution is cancelled by DELETE, which lets it end in order, or by closing the connection.
+//
+// Events of host calls pass through as "info": tool_progress, tool_log, llm, question and replied, see hostfns.EventKind.
+// When their reader is slow, those that nobody has to answer are dropped.
+//
+// # Hosts
+//
+// An execution has the host functions of the server's own host. A server that is told how (Options.NewHost) makes a host of
+// a configuration that comes with the execution, and keeps it while it is used and for a minute after. That is for callers
+// who could run any command of the server's user anyway.
 //
 // # Errors
 //

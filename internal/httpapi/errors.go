@@ -41,6 +41,8 @@ var codes = []struct {
 	{"session_exists", http.StatusConflict, engine.ErrSessionExists},
 	{"conflict", http.StatusConflict, engine.ErrConflict},
 	{"no_step", http.StatusNotFound, engine.ErrNoStep},
+	{"suspended", http.StatusConflict, engine.ErrSuspended},
+	{"no_question", http.StatusNotFound, engine.ErrNoQuestion},
 	{"no_execution", http.StatusNotFound, ErrNoExecution},
 	{"invalid_archive", http.StatusUnprocessableEntity, engine.ErrArchive},
 	{"no_route", http.StatusNotFound, errNoRoute},

@@ -2,22 +2,26 @@ package httpapi
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"sync"
 	"unicode/utf8"
 
 	"github.com/mayfly-run/mayfly/engine"
+	"github.com/mayfly-run/mayfly/hostfns"
 )
 
 // Event is one line of an answer that comes in pieces.
 type Event struct {
-	// Event is started, note, stdout, stderr, stdin, progress, result or error.
+	// Event is started, note, stdout, stderr, stdin, progress, result or error, or a hostfns.EventKind.
 	Event string `json:"event"`
 	// Execution is the ID of what started.
 	Execution string `json:"execution,omitempty"`
 	// Data is output, or the text of a note; Base64 is output that is not UTF-8.
 	Data   string `json:"data,omitempty"`
 	Base64 []byte `json:"base64,omitempty"`
+	// Info is the data of a hostfns.Event.
+	Info json.RawMessage `json:"info,omitempty"`
 	// Step of Last is how far a verification is.
 	Step int `json:"step,omitempty"`
 	Last int `json:"last,omitempty"`
@@ -43,8 +47,18 @@ type events struct {
 	mu      sync.Mutex
 	wake    sync.Cond
 	pending []queued
+	told    int // bytes that host events in pending take
+	dropped int // host events since the last that was kept
 	closed  bool
 }
+
+// maxTold bounds the bytes of host events that wait to be sent: a tool server may make any number of them. Questions are kept
+// beyond it, since somebody has to reply to them; the number of calls bounds these.
+const (
+	maxTold = 1 << 20
+	// eventSize is about what an event takes besides its data.
+	eventSize = 256
+)
 
 // queued is an event whose output is still open to more of its kind.
 type queued struct {
@@ -65,6 +79,7 @@ func newEvents(w http.ResponseWriter) *events {
 func (q *events) add(e Event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.note()
 	if n := len(q.pending); e.Event == "progress" && n > 0 && q.pending[n-1].Event.Event == "progress" {
 		q.pending[n-1].Event = e // only the latest is of interest
 		return
@@ -84,6 +99,34 @@ func (q *events) output(kind engine.EventKind, data []byte) {
 	}
 	q.pending[n-1].output = append(q.pending[n-1].output, data...)
 	q.wake.Signal()
+}
+
+// host adds an event of a host call, whose data is copied. What is not JSON is none.
+func (q *events) host(kind string, data []byte) {
+	if !json.Valid(data) {
+		return
+	}
+	must := kind == string(hostfns.EventQuestion) || kind == string(hostfns.EventReplied)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	size := len(data) + eventSize
+	if q.told+size > maxTold && !must {
+		q.dropped++
+		return
+	}
+	q.note()
+	q.told += size
+	q.pending = append(q.pending, queued{Event: Event{Event: kind, Info: append(json.RawMessage(nil), data...)}})
+	q.wake.Signal()
+}
+
+// note tells how many events were dropped since it last did.
+func (q *events) note() {
+	if q.dropped > 0 {
+		text := fmt.Sprintf("%d events of tool servers and models were dropped: there were too many", q.dropped)
+		q.pending = append(q.pending, queued{Event: Event{Event: "note", Data: text}})
+		q.dropped = 0
+	}
 }
 
 // finish adds the last event.
@@ -122,7 +165,7 @@ func (q *events) send() {
 			q.wake.Wait()
 		}
 		batch := q.pending
-		q.pending = nil
+		q.pending, q.told = nil, 0
 		q.mu.Unlock()
 		if len(batch) == 0 {
 			return

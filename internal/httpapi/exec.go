@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mayfly-run/mayfly/engine"
+	"github.com/mayfly-run/mayfly/hostfns"
 )
 
 // ExecRequest is an engine.Request as it travels.
@@ -30,22 +32,43 @@ type ExecRequest struct {
 	// MaxOutput is the number of bytes kept of each of stdout and stderr.
 	MaxOutput int  `json:"max_output,omitempty"`
 	NoResult  bool `json:"no_result,omitempty"`
+	// Policy says what of the host may be used, besides what the host's own policy and the session's say.
+	Policy *hostfns.Policy `json:"policy,omitempty"`
+	HostRequest
+}
+
+// HostRequest says what an execution is offered by its host.
+type HostRequest struct {
+	// Host is the configuration of a host that takes the place of the server's, see Options.NewHost. HostIfNone uses it only
+	// when the server has none of its own.
+	Host       json.RawMessage `json:"host,omitempty"`
+	HostIfNone bool            `json:"host_if_none,omitempty"`
+	// NoQuestions has everything denied that a person would have to be asked for.
+	NoQuestions bool `json:"no_questions,omitempty"`
 }
 
 // maxOutput bounds ExecRequest.MaxOutput: output is kept in memory until the step is stored and told.
 const maxOutput = 64 << 20
 
+func checkOutput(n int) error {
+	if n > maxOutput {
+		return badRequest("write large output to a file", "max_output of %d, at most %d are allowed", n, maxOutput)
+	}
+	return nil
+}
+
 func wireRequest(r *engine.Request) *ExecRequest {
 	return &ExecRequest{
 		Code: r.Code, Filename: r.Filename, Args: r.Args, Env: r.Env, StreamStdin: r.Stdin != nil,
 		Timeout: r.Timeout.Milliseconds(), MaxTicks: r.MaxTicks, MaxOutput: r.MaxOutput, NoResult: r.NoResult,
+		Policy: r.Policy,
 	}
 }
 
 func (q *ExecRequest) request() engine.Request {
 	return engine.Request{
 		Code: q.Code, Filename: q.Filename, Args: q.Args, Env: q.Env, Timeout: milliseconds(q.Timeout),
-		MaxTicks: q.MaxTicks, MaxOutput: q.MaxOutput, NoResult: q.NoResult,
+		MaxTicks: q.MaxTicks, MaxOutput: q.MaxOutput, NoResult: q.NoResult, Policy: q.Policy,
 	}
 }
 
@@ -57,14 +80,44 @@ func (h *handler) exec(w http.ResponseWriter, r *http.Request) error {
 	if q.StreamStdin && q.Stdin != "" {
 		return badRequest("send one of them", "both stdin and stream_stdin")
 	}
-	if q.MaxOutput > maxOutput {
-		return badRequest("write large output to a file", "max_output of %d, at most %d are allowed", q.MaxOutput, maxOutput)
+	if err := checkOutput(q.MaxOutput); err != nil {
+		return err
 	}
+	req := q.request()
+	release, err := h.offer(r, &req, &q.HostRequest)
+	if err != nil {
+		return err
+	}
+	defer release()
 	s, err := h.open(r, q.Session)
 	if err != nil {
 		return err
 	}
 	defer h.kept.keep(s)
+	if q.Stdin != "" {
+		req.Stdin = newStdinText(q.Stdin)
+	}
+	h.stream(w, r, s, req, q.StreamStdin, func(ctx context.Context, req engine.Request) (*engine.Result, error) {
+		return s.Exec(ctx, req)
+	})
+	return nil
+}
+
+// offer fills in what an execution is offered; release is called after it.
+func (h *handler) offer(r *http.Request, req *engine.Request, q *HostRequest) (release func(), err error) {
+	req.NoQuestions = q.NoQuestions
+	if q.Host == nil || string(q.Host) == "null" || q.HostIfNone && h.o.OwnHost {
+		return func() {}, nil
+	}
+	req.Host, release, err = h.hosts.use(r.Context(), q.Host)
+	return release, err
+}
+
+// stream answers with the events of an execution, and its result.
+func (h *handler) stream(
+	w http.ResponseWriter, r *http.Request, s *engine.Session, req engine.Request, stdin bool,
+	run func(context.Context, engine.Request) (*engine.Result, error),
+) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	out := newEvents(w)
@@ -72,19 +125,21 @@ func (h *handler) exec(w http.ResponseWriter, r *http.Request) error {
 	x := &execution{cancel: cancel, ctx: ctx}
 	id := h.running.add(x)
 	defer h.running.remove(id)
-	req := q.request()
-	req.OnEvent = func(e engine.Event) { out.output(e.Kind, e.Data) }
-	switch {
-	case q.StreamStdin:
+	req.OnEvent = func(e engine.Event) {
+		if e.Kind == engine.EventStdout || e.Kind == engine.EventStderr {
+			out.output(e.Kind, e.Data)
+		} else {
+			out.host(string(e.Kind), e.Data)
+		}
+	}
+	if stdin {
 		x.stdin = newStdinPipe(func() { out.add(Event{Event: "stdin", Execution: id}) })
 		defer x.stdin.Close()
 		req.Stdin = x.stdin
-	case q.Stdin != "":
-		req.Stdin = newStdinText(q.Stdin)
 	}
 	out.add(Event{Event: "started", Execution: id})
 	known := len(s.Notes())
-	res, err := s.Exec(ctx, req)
+	res, err := run(ctx, req)
 	for _, note := range s.Notes()[known:] {
 		out.add(Event{Event: "note", Data: note})
 	}
@@ -93,7 +148,6 @@ func (h *handler) exec(w http.ResponseWriter, r *http.Request) error {
 	} else {
 		out.finish(res, err)
 	}
-	return nil
 }
 
 type incompleteRequest struct {

@@ -10,7 +10,7 @@ import (
 )
 
 // gate counts the requests under way, and lets no new work in when the server is about to end. What belongs to an
-// execution that runs, its input and its cancellation, is let in as long as it runs.
+// execution that runs, its input, its cancellation and the replies to its questions, is let in as long as it runs.
 type gate struct {
 	h http.Handler
 
@@ -23,7 +23,8 @@ type gate struct {
 func newGate(h http.Handler) *gate { return &gate{h: h, idle: make(chan struct{})} }
 
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !g.enter(strings.HasPrefix(r.URL.Path, "/v1/executions/")) {
+	path := r.URL.Path
+	if !g.enter(strings.HasPrefix(path, "/v1/executions/") || path == "/v1/questions" || strings.HasPrefix(path, "/v1/questions/")) {
 		w.Header().Set("Connection", "close")
 		p := describe(&engine.Error{
 			Err: errStopping, Phase: engine.PhaseRequest, Hint: "try again: another process will have the store then",

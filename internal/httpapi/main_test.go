@@ -37,7 +37,7 @@ func serve(t testing.TB, o *httpapi.Options) *service {
 		t.Fatal(err)
 	}
 	e, err := engine.New(t.Context(), &engine.Options{
-		Guests: []engine.Guest{python.New()}, CacheDir: testcache.Dir(), Store: st, ReadySandboxes: -1,
+		Guests: []engine.Guest{python.New()}, CacheDir: testcache.Dir(), Store: st, ReadySandboxes: -1, Questions: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -52,10 +52,13 @@ func serve(t testing.TB, o *httpapi.Options) *service {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
-	s := &service{engine: e, socket: l.Addr().String(), server: httpapi.Start(httpapi.New(e, o), o.Logger, l)}
+	h := httpapi.New(e, o)
+	s := &service{engine: e, socket: l.Addr().String(), server: httpapi.Start(h, o.Logger, l)}
 	s.Client = httpapi.NewClient(httpapi.DialUnix(s.socket))
 	t.Cleanup(func() {
-		if err := errors.Join(s.server.Shutdown(context.Background()), e.Close(), st.Close()); err != nil {
+		err := errors.Join(s.server.Shutdown(context.Background()), e.Close())
+		h.Close()
+		if err = errors.Join(err, st.Close()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mayfly-run/mayfly/engine"
+	"github.com/mayfly-run/mayfly/hostfns"
 )
 
 // Limits of what the server reads.
@@ -29,6 +30,12 @@ type Options struct {
 	// HostMounts lets callers mount directories of this host into sandboxes. It is for callers who could read and write
 	// them anyway, as those of a socket that only its owner can open. Default: they cannot.
 	HostMounts bool
+	// NewHost makes a host of a configuration that a caller sends with an execution, so that the execution has the caller's
+	// tools and secrets. A configuration names commands to run: this too is for callers who could run them anyway. What it
+	// means is up to this function and the caller. Default: configurations are refused.
+	NewHost func(ctx context.Context, config json.RawMessage) (*hostfns.Host, error)
+	// OwnHost tells that the engine has a host of its own, for executions that come without or say HostIfNone.
+	OwnHost bool
 	// MaxUpload bounds an upload in bytes. Default: DefaultMaxUpload.
 	MaxUpload int64
 	// Version is what GET /v1/health tells. Default: none.
@@ -37,17 +44,24 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// Handler answers the requests of all routes.
+type Handler struct {
+	mux http.ServeMux
+	handler
+}
+
 type handler struct {
 	e       *engine.Engine
 	o       Options
 	started time.Time
 	running executions
 	kept    keeper
+	hosts   hosts
 }
 
-// New returns the handler of all routes. It can be used until e is closed.
-func New(e *engine.Engine, o *Options) http.Handler {
-	h := &handler{e: e, started: time.Now()}
+// New returns the handler of all routes. It can be used until e is closed; after that comes its own Close.
+func New(e *engine.Engine, o *Options) *Handler {
+	h := &Handler{handler: handler{e: e, started: time.Now()}}
 	if o != nil {
 		h.o = *o
 	}
@@ -57,7 +71,7 @@ func New(e *engine.Engine, o *Options) http.Handler {
 	if h.o.Logger == nil {
 		h.o.Logger = slog.Default()
 	}
-	mux := http.NewServeMux()
+	h.hosts.build, h.hosts.keep, h.hosts.log = h.o.NewHost, keepHost, h.o.Logger
 	for pattern, f := range map[string]route{
 		"GET /v1/health":                         h.health,
 		"GET /v1/sessions":                       h.listSessions,
@@ -65,6 +79,7 @@ func New(e *engine.Engine, o *Options) http.Handler {
 		"PUT /v1/sessions/{name}":                h.putSession,
 		"DELETE /v1/sessions/{name}":             h.deleteSession,
 		"POST /v1/sessions/{name}/exec":          h.exec,
+		"POST /v1/sessions/{name}/resume":        h.resume,
 		"POST /v1/sessions/{name}/incomplete":    h.incomplete,
 		"GET /v1/sessions/{name}/variables":      h.variables,
 		"POST /v1/sessions/{name}/snapshot":      h.snapshot,
@@ -83,12 +98,20 @@ func New(e *engine.Engine, o *Options) http.Handler {
 		"POST /v1/reap":                          h.reap,
 		"PUT /v1/executions/{id}/stdin":          h.executionStdin,
 		"DELETE /v1/executions/{id}":             h.cancelExecution,
+		"GET /v1/questions":                      h.listQuestions,
+		"POST /v1/questions/{id}":                h.reply,
 		"/":                                      h.noRoute,
 	} {
-		mux.Handle(pattern, h.wrap(f))
+		h.mux.Handle(pattern, h.wrap(f))
 	}
-	return mux
+	return h
 }
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
+
+// Close closes the hosts that were made for callers, and waits for those that executions still use.
+func (h *Handler) Close() { h.hosts.close() }
 
 // route answers a request, or returns the error that is the answer. It must not return one after it wrote something.
 type route func(w http.ResponseWriter, r *http.Request) error

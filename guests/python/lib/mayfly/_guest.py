@@ -12,7 +12,7 @@ import html, inspect, io, itertools, json, keyword, linecache, locale, logging, 
 import pickle, pprint, queue, random, re, secrets, shutil, signal, socket, statistics, string, struct, tempfile  # noqa: F401
 import textwrap, threading, time, tokenize, traceback, types, typing, unicodedata, urllib.parse, uuid, weakref, zlib  # noqa: F401
 
-from mayfly import _json, _loop, _modules, _run, _streams, _threads, _unsupported
+from mayfly import _json, _loop, _modules, _run, _streams, _threads, _toolmodules, _unsupported
 
 OP_EXEC, OP_MODULES, OP_INCOMPLETE, OP_FORK, OP_VARIABLES = 1, 2, 3, 4, 5
 
@@ -26,6 +26,7 @@ builtins.help = _sitebuiltins._Helper()
 
 _loop.install()
 _unsupported.install()
+_toolmodules.install()
 _streams.install()
 sys.path[:] = ["", "/packages"]
 

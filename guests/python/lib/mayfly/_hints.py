@@ -10,6 +10,11 @@ PURE = frozenset("bs4 requests httpx aiohttp yaml nltk seaborn".split())
 
 
 def hint(exc):
+    if isinstance(exc, ImportError) and isinstance(exc.name, str) and (exc.name == "tools" or exc.name.startswith("tools.")):
+        from mayfly import _toolmodules
+
+        if found := _toolmodules.hint(exc):
+            return found
     if isinstance(exc, ModuleNotFoundError) and isinstance(exc.name, str):
         return _module(exc.name.partition(".")[0])
     if isinstance(exc, MemoryError):

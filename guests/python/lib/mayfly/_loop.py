@@ -1,24 +1,33 @@
-"""asyncio's event loop for a sandbox: there are no sockets, pipes and signals to wait for, only time and other threads."""
+"""asyncio's event loop for a sandbox: there are no sockets, pipes and signals to wait for, only time, other threads and calls
+of the host."""
 
 import _mayfly
 import _thread
 import asyncio
+import functools
 import selectors
 from asyncio import base_events, events, selector_events, unix_events
+
+from mayfly import _host
 
 _runner = None
 _TIMEOUT_MAX = _thread.TIMEOUT_MAX
 
 
 class _Selector(selectors._BaseSelectorImpl):
-    """Waits for a lock, which another thread can release and an interrupt can end."""
+    """Waits for a lock, which another thread can release and an interrupt can end; or in the host, when tasks have started calls
+    there."""
 
     def __init__(self):
         super().__init__()
         self._wake = _thread.allocate_lock()
         self._wake.acquire()
+        self.calls = _host.Calls()
+        self._in_host = False
 
     def select(self, timeout=None):
+        if self.calls.pending or self.calls.lost:
+            return self._wait(timeout)
         if timeout is None:
             if not _mayfly.thread_count():
                 raise _mayfly.DeadlockError("asyncio: every task waits for something that can no longer happen (deadlock)")
@@ -29,18 +38,39 @@ class _Selector(selectors._BaseSelectorImpl):
             self._wake.acquire(False)
         return []
 
+    def _wait(self, timeout):
+        # Whoever wakes this loop after the next line sees that the host has to be told; who did so before has released the lock.
+        self._in_host = True
+        try:
+            return self.calls.wait(0 if self._wake.acquire(False) else timeout)
+        finally:
+            self._in_host = False
+            self._wake.acquire(False)
+
     def wake(self):
         try:
             self._wake.release()
         except RuntimeError:
             pass  # it is awake
+        if self._in_host:
+            self.calls.wake()
+
+    def close(self):
+        self.calls.close()
+        super().close()
 
 
 class SandboxEventLoop(selector_events.BaseSelectorEventLoop):
-    """A loop of timers and ready callbacks."""
+    """A loop of timers, ready callbacks and calls of the host."""
 
     def __init__(self, selector=None):
         super().__init__(selector if isinstance(selector, _Selector) else _Selector())
+        self.host_calls = self._selector.calls
+
+    def _process_events(self, event_list):
+        for future, answer in event_list:
+            if not future.done():
+                future.set_result(answer)
 
     def _make_self_pipe(self):
         pass
@@ -58,7 +88,31 @@ class SandboxEventLoop(selector_events.BaseSelectorEventLoop):
         return False
 
 
+_asyncio_run, _current_task = asyncio.run, asyncio.current_task
+_program = None  # the task that a program with top-level await runs in
+
+
+def enter():
+    """The program begins, in the present task."""
+    global _program
+    _program = _current_task()
+
+
+@functools.wraps(_asyncio_run)
+def _nested_run(*args, **kwargs):
+    # All of a program with top-level await runs in a loop. It may use a loop of its own, while that one stands still.
+    loop = events._get_running_loop()
+    if loop is None or _program is None or _current_task(loop) is not _program:
+        return _asyncio_run(*args, **kwargs)
+    events._set_running_loop(None)
+    try:
+        return _asyncio_run(*args, **kwargs)
+    finally:
+        events._set_running_loop(loop)
+
+
 def install():
+    asyncio.run = asyncio.runners.run = _nested_run
     unix_events.SelectorEventLoop = asyncio.SelectorEventLoop = SandboxEventLoop
     unix_events._UnixDefaultEventLoopPolicy._loop_factory = SandboxEventLoop
     unix_events.EventLoop = asyncio.EventLoop = SandboxEventLoop
@@ -66,7 +120,7 @@ def install():
 
 def run(coroutine):
     """Runs top-level await on a loop that lives as long as the session, so that tasks go on in its next step."""
-    global _runner
+    global _runner, _program
     if _runner is None:
         _runner = asyncio.Runner(loop_factory=SandboxEventLoop)
     try:
@@ -77,6 +131,8 @@ def run(coroutine):
             exc.mayfly_waiting = _waiting(coroutine)
             close()
         raise
+    finally:
+        _program = None
 
 
 def _waiting(awaitable):

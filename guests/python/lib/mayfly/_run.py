@@ -10,7 +10,7 @@ import sys
 import time
 import types
 
-from mayfly import _errors, _json, _loop, _results, _sources, _streams, _threads
+from mayfly import _errors, _host, _json, _loop, _results, _sources, _streams, _threads
 
 # Bound early: the program may replace any of these.
 _compile = _mayfly.compile
@@ -25,6 +25,7 @@ _forget = _random.Random._forget  # seeds before the next use: a fork that needs
 _interrupted = _mayfly.interrupted
 _DeadlockError = _mayfly.DeadlockError
 _finish_threads = _threads.finish
+_begin_calls = _host.begin
 
 _ALLOW_TOP_LEVEL_AWAIT = 0x2000
 _CO_COROUTINE = 0x80
@@ -64,6 +65,7 @@ def _reseed():
 
 
 def _prepare(head):
+    _begin_calls()
     if head.get("reseed"):
         _reseed()
     env = head.get("env")
@@ -83,10 +85,23 @@ def _defines(code):
     return _CodeType in map(type, code.co_consts)
 
 
-def _run(code, namespace):
-    value = _eval(code, namespace)
-    if code.co_flags & _CO_COROUTINE:
-        value = _loop.run(value)
+def _run(code, last, namespace):
+    """Runs a program, and returns the value of its last expression, if it has one."""
+    if (code.co_flags | (last.co_flags if last is not None else 0)) & _CO_COROUTINE:
+        return _loop.run(_run_async(code, last, namespace))
+    _eval(code, namespace)
+    return _eval(last, namespace) if last is not None else None
+
+
+async def _run_async(code, last, namespace):
+    # All of it runs in the loop, so that a task which is made before the first await can be awaited after it.
+    _loop.enter()
+    value = None
+    for part in (code, last):
+        if part is not None:
+            value = _eval(part, namespace)
+            if part.co_flags & _CO_COROUTINE:
+                value = await value
     return value
 
 
@@ -113,9 +128,9 @@ def _execute(head, source):
             _sources.remember(filename, source)
         if _defines(code) or (last is not None and _defines(last)):
             _sources.keep(filename)
-        _run(code, namespace)
+        value = _run(code, last, namespace)
         if last is not None:
-            value, has_value = _run(last, namespace), True
+            has_value = True
         elif name is not None and name in namespace:
             value, has_value = namespace[name], True
         ended = _end(head)
@@ -253,4 +268,5 @@ def settle(handle):
     """Called last in the template, when new objects begin to lie together: moves what a step changes to them."""
     _sources.install()
     _streams.install()
+    _host.settle()
     warm_up(handle)

@@ -9,7 +9,10 @@ _PROCESS = (
     "there are no processes in the sandbox",
     "call the library function instead of the program (shutil, pathlib, json, re ...)",
 )
-_SOCKET = ("there are no sockets in the sandbox", "the sandbox has no network")
+_SOCKET = (
+    "there are no sockets in the sandbox",
+    "HTTP works through urllib.request, http.client and requests, as far as the host allows it",
+)
 
 # Also an OSError: libraries that can do without (platform, uuid) expect that where something is missing.
 _Unsupported = type("RuntimeError", (RuntimeError, OSError), {"__module__": "builtins"})
@@ -47,13 +50,13 @@ def _patch_socket(module):
     module.gethostname = module.getfqdn = lambda *args: "localhost"
 
 
-def _processes(name):
+def _later(source, name):
     """Returns a patch that stands in a module which is imported when it is needed first."""
 
     def patch(module):
         import importlib
 
-        getattr(importlib.import_module("mayfly._processes"), name)(module)
+        getattr(importlib.import_module(source), name)(module)
 
     return patch
 
@@ -61,10 +64,13 @@ def _processes(name):
 _PATCHES = {
     "subprocess": _patch_subprocess,
     "socket": _patch_socket,
-    "multiprocessing.context": _processes("patch_context"),
-    "multiprocessing.pool": _processes("patch_pool"),
+    "multiprocessing.context": _later("mayfly._processes", "patch_context"),
+    "multiprocessing.pool": _later("mayfly._processes", "patch_pool"),
     "concurrent.futures.thread": _threads.patch_executor,
-    "concurrent.futures.process": _processes("patch_process_executor"),
+    "concurrent.futures.process": _later("mayfly._processes", "patch_process_executor"),
+    "http.client": _later("mayfly._http", "patch_client"),
+    "urllib.request": _later("mayfly._http", "patch_request"),
+    "urllib3.connection": _later("mayfly._http", "patch_urllib3"),
 }
 
 
