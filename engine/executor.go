@@ -79,6 +79,8 @@ type Execution struct {
 	// Handle answers the frames that code sends to host functions (package hostfns). It waits until the answer is there or
 	// ctx is done, and is safe for concurrent use. Never nil.
 	Handle func(ctx context.Context, request []byte) []byte
+	// HandleProcess returns the Handle of a copy of the program that runs beside it. Nil: copies have no host functions.
+	HandleProcess func() func(ctx context.Context, request []byte) []byte
 }
 
 // Outcome is what an executor knows of an execution; the engine makes the Result of it.

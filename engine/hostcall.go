@@ -98,6 +98,7 @@ func (s *Session) beginCalls(ctx context.Context, x *Execution, id string) *host
 		h.calls = session.Begin(ctx, o)
 		x.calls = h.calls
 		h.handle = h.calls.Handle
+		x.HandleProcess = h.calls.Process
 	}
 	x.Handle = func(ctx context.Context, request []byte) []byte {
 		start := time.Now()

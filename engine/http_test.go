@@ -284,6 +284,7 @@ func TestHTTPNotThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer empty.Close()
+	const rule = `--allow-http "https://example.com/"`
 	for name, h := range map[string]*hostfns.Host{"no host": nil, "a host without HTTP": empty} {
 		for _, code := range []string{
 			"import urllib.request; urllib.request.urlopen('https://example.com')",
@@ -292,7 +293,7 @@ func TestHTTPNotThere(t *testing.T) {
 		} {
 			r := execRequest(t, newSession(t, nil), engine.Request{Host: h, Code: code})
 			if r.Status != engine.StatusError || !strings.Contains(r.Error.Message, "this sandbox has no HTTP") ||
-				!strings.Contains(r.Error.Message, "--allow-http") || !strings.Contains(r.Error.Hint, "--allow-http") || r.Error.Line != 1 {
+				!strings.Contains(r.Error.Message, rule) || !strings.Contains(r.Error.Hint, rule) || r.Error.Line != 1 {
 				t.Errorf("%s: %s: %s, hint %q, line %d", name, code, describe(r), r.Error.Hint, r.Error.Line)
 			}
 		}

@@ -182,7 +182,7 @@ def ask(answer, schema):
 		case strings.Contains(code, "hot"):
 			kind = "ValueError"
 		case strings.Contains(code, "context="):
-			kind = "mayfly._arguments.Unsendable" // a TypeError
+			kind = "TypeError"
 		}
 		s.fails(code, kind, parts...)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mayfly-run/mayfly/hostfns"
+	"github.com/mayfly-run/mayfly/hostfns/secrets"
 )
 
 // TestToolCalls: arguments by position and name, and what becomes of results.
@@ -185,7 +186,7 @@ func TestToolIntrospection(t *testing.T) {
 	if !strings.Contains(r.Stdout, "greet(name: str, class_: str | None = None") {
 		t.Error(r.Stdout)
 	}
-	s.want("print(tools.search('add numbers', 1)); tools.search('add numbers', limit=1)[0].import_", "'from tools.demo import get_sum'")
+	s.want("print(tools.search('add numbers', 1)); tools.search('add numbers', limit=1)[0].import_", "'from tools.demo import get_sum_2'")
 	s.want("[len(tools.search('waits', server=demo)) > 0, tools.search('xyzzy')]", "[True, no tool was found]")
 	s.want("tools.describe(greet) == tools.describe('demo.greet') and 'greet(' in tools.describe(demo)", "True")
 	s.fails("tools.describe('nope.x')", "mayfly.ToolError", "nope")
@@ -233,4 +234,26 @@ func TestToolsUnavailable(t *testing.T) {
 	if r := exec(t, s, "import tools.nail"); r.Error == nil || r.Error.Type != "ModuleNotFoundError" {
 		t.Error(describe(r))
 	}
+}
+
+// TestToolSecrets: a program has placeholders, which become values on their way to a tool that may have them.
+func TestToolSecrets(t *testing.T) {
+	set, err := secrets.New(t.Context(), []secrets.Spec{{Name: "TOKEN", Value: "s3cr3t-value", Allow: []string{"tool:demo.len"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := demoTools()
+	type in struct {
+		Text string `json:"text"`
+	}
+	hostfns.AddTool(p, hostfns.Tool{Name: "len"}, func(_ context.Context, in in) ([]any, error) {
+		return []any{len(in.Text), in.Text}, nil
+	})
+	s := newToolSession(t, &hostfns.Options{Providers: []hostfns.Provider{p}, Secrets: set})
+	s.ok("import mayfly\nfrom mayfly import secret\nfrom tools.demo import len, echo")
+	s.want("x = len(secret('TOKEN')); [x[0], 'cr3t-val' in x[1]]", "[12, False]")
+	s.want("'s3cr3t' in secret('TOKEN')", "False")
+	s.fails("echo(a=secret('TOKEN'))", "mayfly.ToolError", "TOKEN")
+	s.want("try: secret('TOKE')\nexcept mayfly.HostError as e: x = e.code, e.hint\nx", "('unavailable', 'did you mean TOKEN?')")
+	s.fails("secret(b'')", "TypeError", "argument name: bytes is not JSON")
 }

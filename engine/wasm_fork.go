@@ -29,6 +29,10 @@ func (s *wasmSandbox) fork(x *Execution, used *forked) func(*wasm.Memory) func(c
 	return func(m *wasm.Memory) func(context.Context, []byte) []byte {
 		used.count.Add(1)
 		p := s.process.Fork()
+		handle := noHost
+		if x.HandleProcess != nil {
+			handle = x.HandleProcess()
+		}
 		return func(ctx context.Context, request []byte) []byte {
 			defer m.Close()
 			defer p.Close()
@@ -39,7 +43,7 @@ func (s *wasmSandbox) fork(x *Execution, used *forked) func(*wasm.Memory) func(c
 				return forkFailed(ctx.Err())
 			}
 			// The time limit comes with the context. A fork that is told to stop has nothing to clean up.
-			o := wasm.CallOptions{Process: p, Grace: -1, MaxThreads: s.spec.Threads, MaxStacks: int(s.spec.Stacks)}
+			o := wasm.CallOptions{Process: p, Handle: handle, Grace: -1, MaxThreads: s.spec.Threads, MaxStacks: int(s.spec.Stacks)}
 			if x.MaxTicks > 0 {
 				o.MaxTicks = max(1, x.MaxTicks-min(x.MaxTicks, used.ticks.Load()))
 			}

@@ -15,7 +15,7 @@ func (c *Calls) approve(k *call, t *tool, args json.RawMessage) error {
 				Hint: "run this where somebody can approve it"}
 		}
 		q := &Question{
-			Kind: QuestionApproval, Args: c.scrubJSON(args),
+			Kind: QuestionApproval, Args: c.h.scrubJSON(args),
 			Message: "May " + t.names.full[0] + " be called?",
 		}
 		var err error
@@ -49,9 +49,9 @@ func (c *Calls) elicit(ctx context.Context, k *call, q *Question) (*Reply, error
 	}
 	own := *q
 	own.Kind, own.Args = QuestionElicitation, nil
-	own.Message, own.URL = cutText(c.scrubText(q.Message), maxElicitation), c.scrubText(q.URL)
+	own.Message, own.URL = cutText(c.h.scrubText(q.Message), maxElicitation), c.h.scrubText(q.URL)
 	if own.Schema = nil; json.Valid(q.Schema) {
-		own.Schema = c.scrubJSON(q.Schema)
+		own.Schema = c.h.scrubJSON(q.Schema)
 	}
 	return c.ask(ctx, k, &own)
 }
@@ -107,6 +107,6 @@ func (k *call) emit(e Event) {
 		}
 		return
 	}
-	e.Data = c.scrubJSON(e.Data)
+	e.Data = c.h.scrubJSON(e.Data)
 	c.o.Emit(e)
 }

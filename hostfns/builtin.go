@@ -18,6 +18,8 @@ type catalogueArgs struct {
 	Query  string   `json:"query"`
 	Limit  int      `json:"limit"`
 	Names  []string `json:"names"`
+	// Schemas asks for the schemas of arguments as well.
+	Schemas bool `json:"schemas"`
 }
 
 // read serves what guest code wants to know of tools. Those that policy denies are not there.
@@ -87,26 +89,35 @@ func (c *Calls) readSpec(ctx context.Context, a *catalogueArgs) (*Value, error) 
 	if err != nil {
 		return nil, err
 	}
+	var tools []*tool
 	if a.Names == nil {
-		tools := cat.visible(c.rules)
-		specs := make([]*schema.Signature, len(tools))
-		for i, t := range tools {
-			specs[i] = t.Signature()
+		tools = cat.visible(c.rules)
+	} else {
+		if len(a.Names) > len(cat.tools) {
+			return nil, Errorf(CodeRequest, "%d names, and the server %s has %d tools", len(a.Names), cat.server.name, len(cat.tools))
 		}
-		return jsonValue(map[string]any{"tools": specs})
-	}
-	if len(a.Names) > len(cat.tools) {
-		return nil, Errorf(CodeRequest, "%d names, and the server %s has %d tools", len(a.Names), cat.server.name, len(cat.tools))
-	}
-	specs := make([]*schema.Signature, len(a.Names))
-	for i, name := range a.Names {
-		t := cat.find(name)
-		if t == nil || !t.visible(c.rules) {
-			return nil, cat.noTool(name, c.rules)
+		tools = make([]*tool, len(a.Names))
+		for i, name := range a.Names {
+			if tools[i] = cat.find(name); tools[i] == nil || !tools[i].visible(c.rules) {
+				return nil, cat.noTool(name, c.rules)
+			}
 		}
-		specs[i] = t.Signature()
 	}
-	return jsonValue(map[string]any{"tools": specs})
+	size := 16
+	for _, t := range tools {
+		size += len(t.spec()) + 1
+	}
+	out := append(make([]byte, 0, size), `{"tools":[`...)
+	for i, t := range tools {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, t.spec()...)
+		if s := t.def.InputSchema; a.Schemas && t.Problem() == "" && len(s) > 0 {
+			out = append(append(append(out[:len(out)-1], `,"inputSchema":`...), s...), '}')
+		}
+	}
+	return &Value{Kind: ValueJSON, Data: append(out, "]}"...)}, nil
 }
 
 func (c *Calls) readSearch(ctx context.Context, a *catalogueArgs) (*Value, error) {
@@ -149,13 +160,24 @@ func (c *catalogue) doc() string {
 	return strings.TrimSpace(cutText(c.listing.Title, maxName) + "\n\n" + cutText(c.listing.Instructions, longest))
 }
 
+// spec is the tool's signature as JSON, made once: every session that imports the tool asks for it.
+func (t *tool) spec() []byte {
+	t.once.Do(func() {
+		var err error
+		if t.json, err = json.Marshal(t.Signature()); err != nil {
+			panic(err) // of strings, and JSON that was parsed
+		}
+	})
+	return t.json
+}
+
 func (t *tool) visible(r *rules) bool {
 	ok, _ := r.allows(&t.names, &t.def.Annotations)
 	return ok
 }
 
-// Signatures returns how Python code sees a server's tools, in the order of the listing, those that the host's policy allows.
-// The name may be the server's or the module's.
+// Signatures returns how Python code sees those of a server's tools that the host's policy allows, in the order of the
+// listing. The name may be the server's or the module's.
 func (h *Host) Signatures(ctx context.Context, name string) ([]*schema.Signature, error) {
 	cat, err := h.catalogue(ctx, name, h.rules)
 	if err != nil {

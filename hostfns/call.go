@@ -2,6 +2,7 @@ package hostfns
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -62,6 +63,8 @@ func (c *Calls) begin(k *call) (answer []byte) {
 		// It waits for nothing, so it needs no goroutine.
 		return c.quick(k)
 	}
+	// The request is the caller's again when Handle returns, and a function that hangs may still use its arguments then.
+	k.args, k.body = slices.Clone(k.args), slices.Clone(k.body)
 	counted := k.kind != kindCatalogue
 	var bad *Error
 	if counted {
@@ -98,7 +101,6 @@ func (c *Calls) begin(k *call) (answer []byte) {
 		c.mu.Unlock()
 		return k.answer
 	}
-	k.args, k.body = append([]byte(nil), k.args...), append([]byte(nil), k.body...)
 	k.ctx, k.cancel = context.WithCancelCause(c.ctx)
 	c.live[k] = struct{}{}
 	if counted && c.running >= c.rules.maxParallel {
@@ -116,8 +118,11 @@ func (c *Calls) over() bool { return c.ended || c.ctx.Err() != nil }
 // charge counts a call against the budgets.
 func (c *Calls) charge(k *call) *Error {
 	if c.number > c.rules.maxCalls {
-		return &Error{Code: CodeBudget, Message: "this execution has made all host calls that it may make: " + itoa(c.rules.maxCalls),
-			Hint: "call less often, or raise max_calls in the policy"}
+		return &Error{
+			Code:    CodeBudget,
+			Message: "this execution has made all host calls that it may make: " + itoa(c.rules.maxCalls),
+			Hint:    "call less often, or raise max_calls in the policy",
+		}
 	}
 	return c.chargeBytes(len(k.args) + len(k.body))
 }
@@ -125,89 +130,15 @@ func (c *Calls) charge(k *call) *Error {
 // chargeBytes counts bytes of arguments and results.
 func (c *Calls) chargeBytes(n int) *Error {
 	if c.bytes+int64(n) > c.rules.maxBytes {
-		return &Error{Code: CodeBudget, Message: "arguments and results of this execution's host calls would have more than the allowed " +
-			itoa(c.rules.maxBytes) + " bytes", Hint: "ask for less, or raise max_bytes in the policy"}
+		return &Error{
+			Code: CodeBudget,
+			Message: "arguments and results of this execution's host calls would have more than the allowed " +
+				itoa(c.rules.maxBytes) + " bytes",
+			Hint: "ask for less, or raise max_bytes in the policy",
+		}
 	}
 	c.bytes += int64(n)
 	return nil
-}
-
-// launch runs a call in a goroutine other than the caller's: even a function that never returns must not keep its caller for
-// ever. The lock is held.
-func (c *Calls) launch(k *call) {
-	c.ready(k)
-	if w := c.spare; w != nil {
-		c.spare = nil
-		w <- k
-		return
-	}
-	go c.work(k)
-}
-
-// ready makes a call run. The lock is held.
-func (c *Calls) ready(k *call) {
-	k.launched = true
-	k.began = time.Now()
-	if k.kind != kindCatalogue {
-		c.running++
-	}
-	k.left = c.rules.timeout
-	k.until = k.began.Add(k.left)
-	k.timer = time.AfterFunc(k.left, func() { c.timeOut(k) })
-}
-
-// work serves a call, and then others that wait for their turn. A goroutine costs little, but growing its stack for each
-// call was a quarter of the time of all; so one that is spare waits for the next call.
-func (c *Calls) work(k *call) {
-	for {
-		c.serve(k)
-		c.mu.Lock()
-		if k = c.takeTurn(); k != nil {
-			c.ready(k)
-			c.mu.Unlock()
-			continue
-		}
-		if c.spare != nil || c.ended {
-			c.mu.Unlock()
-			return
-		}
-		w := make(chan *call, 1)
-		c.spare = w
-		c.mu.Unlock()
-		if k = <-w; k == nil {
-			return
-		}
-	}
-}
-
-func (c *Calls) serve(k *call) {
-	returned := false
-	defer func() {
-		if r := recover(); r != nil {
-			c.fail(k, c.panicked(k.fn, r))
-		} else if !returned { // runtime.Goexit: this goroutine ends here
-			c.fail(k, c.panicked(k.fn, "it ended its goroutine"))
-			c.mu.Lock()
-			c.launchTurn()
-			c.mu.Unlock()
-		}
-	}()
-	v, err := k.perform()
-	var answer []byte
-	if err == nil {
-		answer, err = c.answer(k, v)
-	}
-	returned = true
-	if err != nil {
-		c.fail(k, err)
-	} else {
-		c.finish(k, answer, nil)
-	}
-}
-
-// fail ends a call with an error.
-func (c *Calls) fail(k *call, err error) {
-	c.finish(k, nil, c.scrubError(k.name(k.toError(err))))
 }
 
 // finish answers a call, unless it was answered already.
@@ -259,25 +190,6 @@ func (k *call) settle() {
 	}
 }
 
-// takeTurn returns the call that has waited longest, if it may run now. The lock is held.
-func (c *Calls) takeTurn() *call {
-	for len(c.turns) > 0 && c.running < c.rules.maxParallel {
-		k := c.turns[0]
-		c.turns[0] = nil
-		c.turns = c.turns[1:]
-		if !k.finished {
-			return k
-		}
-	}
-	return nil
-}
-
-func (c *Calls) launchTurn() {
-	if k := c.takeTurn(); k != nil {
-		c.launch(k)
-	}
-}
-
 // cancelCall ends a call early. One that runs has some time to return by itself.
 func (c *Calls) cancelCall(k *call, cause error) {
 	c.mu.Lock()
@@ -326,7 +238,9 @@ func (k *call) pause() (resume func()) {
 		defer k.c.mu.Unlock()
 		if k.asked--; k.asked == 0 && !k.finished {
 			k.until = time.Now().Add(k.left)
-			k.timer.Reset(k.left)
+			if k.timer != nil {
+				k.timer.Reset(k.left)
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -35,7 +36,9 @@ type Calls struct {
 	held    int64
 	queues  map[int]*queue
 	wakes   int
-	lastID  int
+	// processes counts the copies of the guest.
+	processes int
+	lastID    int
 
 	number  int   // of counted calls so far
 	bytes   int64 // of their arguments and results
@@ -50,8 +53,8 @@ var (
 	errTimeout   = errors.New("the call took too long")
 )
 
-// abandonAfter is how long a call may go on after its context is done, before its caller is answered without it. Well-behaved
-// functions return at once; the time is for those that tell a server that nobody waits any more.
+// abandonAfter is how long a call may go on after its context is done, before its caller is answered without it.
+// Well-behaved functions return at once; the time is for those that tell a server that nobody waits any more.
 var abandonAfter = 2 * time.Second
 
 // Begin begins an execution. ctx bounds all of it. Executions of one session may overlap (processes of the guest).
@@ -68,7 +71,7 @@ func (s *Session) Begin(ctx context.Context, o *ExecOptions) *Calls {
 	}
 	c.rules = s.rules
 	if c.o.Policy != nil {
-		c.rules = merge(s.h.o.Policy, s.policy, c.o.Policy)
+		c.rules = s.rules.and(c.o.Policy)
 	}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	context.AfterFunc(c.ctx, c.cancelAll)
@@ -81,9 +84,24 @@ func (s *Session) Begin(ctx context.Context, o *ExecOptions) *Calls {
 // Handle answers a request frame with an answer frame. It waits where the op says so, until ctx is done. It is safe for
 // concurrent use: threads of the guest call it at the same time. The request is not kept after it returns.
 func (c *Calls) Handle(ctx context.Context, request []byte) (answer []byte) {
+	return c.handle(ctx, 0, request)
+}
+
+// Process returns what answers the frames of a copy of the guest, which has queues of its own. All else is that of the
+// execution, budgets above all.
+func (c *Calls) Process() func(ctx context.Context, request []byte) (answer []byte) {
+	c.mu.Lock()
+	c.processes++
+	first := c.processes * MaxQueues
+	c.mu.Unlock()
+	return func(ctx context.Context, request []byte) []byte { return c.handle(ctx, first, request) }
+}
+
+// handle answers a frame of a process, whose queues are those from the number on.
+func (c *Calls) handle(ctx context.Context, process int, request []byte) (answer []byte) {
 	defer func() {
 		if r := recover(); r != nil {
-			answer = errorFrame(c.panicked("host call", r))
+			answer = errorFrame(c.h.panicked("host call", r))
 		}
 	}()
 	op, head, body, err := parseFrame(request)
@@ -94,11 +112,11 @@ func (c *Calls) Handle(ctx context.Context, request []byte) (answer []byte) {
 	case OpCall:
 		return c.opCall(ctx, head, body)
 	case OpStart:
-		return c.opStart(head, body)
+		return c.opStart(process, head, body)
 	case OpWait:
-		return c.opWait(ctx, head)
+		return c.opWait(ctx, process, head)
 	case OpWake:
-		return c.opWake(head)
+		return c.opWake(process, head)
 	case OpCancel:
 		return c.opCancel(head)
 	}
@@ -166,8 +184,8 @@ func (c *Calls) cancelAll() {
 }
 
 // panicked is the error of a function that panicked.
-func (c *Calls) panicked(what string, reason any) *Error {
-	c.h.log.Error("a host function panicked", "function", what, "reason", reason, "stack", string(debug.Stack()))
+func (h *Host) panicked(what string, reason any) *Error {
+	h.log.Error("a host function panicked", "function", what, "reason", h.scrubText(fmt.Sprint(reason)), "stack", string(debug.Stack()))
 	return &Error{Code: CodeServer, Message: "an internal fault on the host; its log says more"}
 }
 

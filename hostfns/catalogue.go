@@ -2,6 +2,7 @@ package hostfns
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 
 	"github.com/mayfly-run/mayfly/hostfns/schema"
@@ -32,6 +33,9 @@ type tool struct {
 	names       names
 	destination string // for secrets
 	output      bool   // it promises structured results
+
+	once sync.Once
+	json []byte
 }
 
 // maxTools bounds the tools of a server: no sensible one has so many, and each costs memory.
@@ -58,13 +62,11 @@ func (s *server) compile(l *Listing) *catalogue {
 	var in []schema.Input
 	var defs []*Tool
 	for _, t := range l.Tools {
-		if t == nil || t.Name == "" || len(t.Name) > maxName || cutText(t.Name, maxName) != t.Name || c.byName[t.Name] != nil ||
+		if t == nil || t.Name == "" || len(t.Name) > maxName || cutText(t.Name, maxName) != t.Name || seen(c.byName, t.Name) ||
 			len(defs) == maxTools {
-			s.h.log.Warn("a tool is left out: its name cannot be used, or is that of another one, or there are too many",
-				"server", s.name, "tools", len(l.Tools))
 			continue
 		}
-		c.byName[t.Name] = &tool{}
+		c.byName[t.Name] = nil // for now
 		defs = append(defs, t)
 		in = append(in, schema.Input{
 			Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
@@ -72,12 +74,16 @@ func (s *server) compile(l *Listing) *catalogue {
 			OpenWorld: t.Annotations.OpenWorld,
 		})
 	}
+	if n := len(l.Tools) - len(defs); n > 0 {
+		s.h.log.Warn("tools are left out: their names cannot be used, or are those of others, or there are too many",
+			"server", s.name, "tools", len(l.Tools), "left_out", n)
+	}
 	for i, compiled := range schema.Compile(s.name, s.module, in) {
-		t := c.byName[defs[i].Name]
-		*t = tool{
+		t := &tool{
 			Tool: compiled, def: defs[i], names: toolNames(s.name, s.module, defs[i].Name, compiled.Name()),
 			destination: "tool:" + s.name + "." + defs[i].Name, output: len(defs[i].OutputSchema) > 0,
 		}
+		c.byName[defs[i].Name] = t
 		c.tools = append(c.tools, t)
 		c.byPython[compiled.Name()] = t
 	}
@@ -108,10 +114,15 @@ func (c *catalogue) visible(r *rules) []*tool {
 func (c *catalogue) noTool(name string, r *rules) *Error {
 	var known []string
 	for _, t := range c.visible(r) {
-		known = append(known, t.Original())
+		known = append(known, t.Name())
 	}
 	e := Errorf(CodeUnknownTool, "the server %s has no tool %.100q", c.server.name, name)
 	e.Server, e.Tool = c.server.name, cutText(name, maxName)
 	e.Hint = hintNames("tools", name, known)
 	return e
+}
+
+func seen[V any](m map[string]V, key string) bool {
+	_, ok := m[key]
+	return ok
 }

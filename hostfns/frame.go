@@ -86,8 +86,11 @@ func frameOf(kind string, more, extra []byte, body [][]byte) ([]byte, *Error) {
 		size += len(b)
 	}
 	if size > maxAnswer {
-		return nil, &Error{Code: CodeTooLarge, Message: fmt.Sprintf("the answer has %d bytes, at most %d are possible", size, maxAnswer),
-			Hint: "ask for less at once"}
+		return nil, &Error{
+			Code:    CodeTooLarge,
+			Message: fmt.Sprintf("the answer has %d bytes, at most %d are possible", size, maxAnswer),
+			Hint:    "ask for less at once",
+		}
 	}
 	if len(more)+len(extra) > maxHead/2 {
 		return nil, Errorf(CodeTooLarge, "the answer has too many parts")

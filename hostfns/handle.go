@@ -3,6 +3,7 @@ package hostfns
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 )
@@ -26,9 +27,10 @@ type handles struct {
 
 // handle is a large value that the guest reads in pieces.
 type handle struct {
-	of  string // text, bytes, list or dict
-	src source
-	mem *memory
+	of   string // text, bytes, list or dict
+	size int64  // in bytes, as it came
+	src  source
+	mem  *memory
 }
 
 // memory is what a handle keeps, and those made of parts of it.
@@ -50,7 +52,9 @@ type source interface {
 }
 
 func newHandles(limit int64, inline int) *handles {
-	return &handles{max: limit, inline: int64(inline), byID: map[int]*handle{}}
+	// A session that comes back has handles in its memory that are not there any more: they must not be those of another.
+	first := rand.N(1 << 50)
+	return &handles{max: limit, inline: int64(inline), byID: map[int]*handle{}, last: first}
 }
 
 func (h *handles) clear() {
@@ -60,7 +64,8 @@ func (h *handles) clear() {
 	h.max = -1 // what comes late is not kept
 }
 
-// offer makes a handle of a large value, and the frame that tells the guest of it. No frame and no error: it should go to the guest whole.
+// offer makes a handle of a large value, and the frame that tells the guest of it. No frame and no error: the value should
+// go to the guest whole.
 func (h *handles) offer(v *Value) ([]byte, *Error) {
 	hd := newHandle(v)
 	if hd == nil {
@@ -103,7 +108,7 @@ func newHandle(v *Value) *handle {
 	default:
 		return nil
 	}
-	hd.mem = &memory{size: hd.src.memory()}
+	hd.size, hd.mem = int64(v.size()), &memory{size: hd.src.memory()}
 	return hd
 }
 
@@ -111,8 +116,12 @@ func (h *handles) add(hd *handle) ([]byte, *Error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if hd.mem.size > h.max {
-		return nil, &Error{Code: CodeTooLarge, Message: fmt.Sprintf("the result has %d bytes, and handles of a session at most %d together",
-			hd.mem.size, max(0, h.max)), Hint: "ask for less at once"}
+		return nil, &Error{
+			Code: CodeTooLarge,
+			Message: fmt.Sprintf("the result takes %d bytes, and all that a session keeps may take %d together",
+				hd.mem.size, max(0, h.max)),
+			Hint: "ask for less at once",
+		}
 	}
 	if hd.mem.refs++; hd.mem.refs == 1 {
 		h.total += hd.mem.size
@@ -134,7 +143,7 @@ func (h *handles) add(hd *handle) ([]byte, *Error) {
 		Len     int       `json:"len"`
 		Size    int64     `json:"size"`
 		Preview string    `json:"preview"`
-	}{ValueHandle, h.last, hd.of, hd.src.len(), hd.src.memory(), cutText(hd.src.preview(), maxPreview)})
+	}{ValueHandle, h.last, hd.of, hd.src.len(), hd.size, cutText(hd.src.preview(), maxPreview)})
 	if err != nil {
 		return nil, Errorf(CodeServer, "%w", err)
 	}
@@ -175,136 +184,13 @@ func (h *handles) close(args json.RawMessage) ([]byte, *Error) {
 	return valueFrame(nil)
 }
 
-type readArgs struct {
-	Handle int     `json:"handle"`
-	Start  *int    `json:"start"`
-	Stop   *int    `json:"stop"`
-	Index  *int    `json:"index"`
-	Key    *string `json:"key"`
-	Keys   bool    `json:"keys"`
-	All    bool    `json:"all"`
-	Page   bool    `json:"page"`
-}
-
-func parseRead(args json.RawMessage) (a readArgs, e *Error) {
-	if err := json.Unmarshal(args, &a); err != nil {
-		return a, Errorf(CodeRequest, "arguments of a handle: %w", err)
-	}
-	return a, nil
-}
-
-// read serves FnRead.
-func (h *handles) read(args json.RawMessage) ([]byte, *Error) {
-	a, e := parseRead(args)
-	if e != nil {
-		return nil, e
-	}
-	h.mu.Lock()
-	hd := h.byID[a.Handle]
-	h.mu.Unlock()
-	if hd == nil {
-		return nil, &Error{Code: CodeHandle, Message: fmt.Sprintf("the result %d is not kept any more", a.Handle),
-			Hint: "call the tool again, and use its result sooner or copy what is needed"}
-	}
-	switch {
-	case a.Key != nil:
-		return h.part(hd, *a.Key)
-	case a.Index != nil:
-		return h.item(hd, *a.Index)
-	}
-	start, stop := bounds(a.Start, a.Stop, hd.src.len())
-	if a.All {
-		start, stop = 0, hd.src.len()
-	}
-	var v *Value
-	var end int
-	if d, ok := hd.src.(*dictSource); ok && a.Keys {
-		v, end, e = d.keys(start, stop, a.Page)
-	} else {
-		v, end, e = hd.src.slice(start, stop, a.Page)
-	}
-	if e != nil {
-		return nil, e
-	}
-	if a.Page {
-		v.Head = json.RawMessage(`{"start":` + itoa(start) + `,"stop":` + itoa(end) + `}`)
-	}
-	return valueFrame(v)
-}
-
-// bounds are those of a slice in Python: negative ones count from the end, and none is an error.
-func bounds(from, to *int, n int) (start, stop int) {
-	at := func(p *int, otherwise int) int {
-		if p == nil {
-			return otherwise
-		}
-		i := *p
-		if i < 0 {
-			i += n
-		}
-		return min(max(i, 0), n)
-	}
-	start, stop = at(from, 0), at(to, n)
-	return start, max(start, stop)
-}
-
-// part answers the value of a key of a dict: no value, which is not null, if there is no such key.
-func (h *handles) part(hd *handle, key string) ([]byte, *Error) {
-	d, ok := hd.src.(*dictSource)
-	if !ok {
-		return nil, Errorf(CodeRequest, "a %s has no keys", hd.of)
-	}
-	data := d.get(key)
-	if data == nil {
-		return valueFrame(nil)
-	}
-	return h.inner(hd, data)
-}
-
-// item answers an item of a list by itself.
-func (h *handles) item(hd *handle, i int) ([]byte, *Error) {
-	n := hd.src.len()
-	if i < 0 {
-		i += n
-	}
-	if i < 0 || i >= n {
-		return valueFrame(nil)
-	}
-	if l, ok := hd.src.(*listSource); ok {
-		at, _ := l.item(i)
-		return h.inner(hd, l.data[at:skipValue(l.data, at)])
-	}
-	v, _, e := hd.src.slice(i, i+1, true)
-	if e != nil {
-		return nil, e
-	}
-	return valueFrame(v)
-}
-
-// inner answers a value inside another, which becomes a handle of its own when it is large.
-func (h *handles) inner(hd *handle, data []byte) ([]byte, *Error) {
-	v := &Value{Kind: ValueJSON, Data: data}
-	if int64(len(data)) > h.inline {
-		if in := newHandle(v); in != nil {
-			if in.of != "text" { // which is a copy
-				in.mem = hd.mem
-			}
-			return h.add(in)
-		}
-	}
-	return valueFrame(v)
-}
-
-func tooLarge() *Error {
-	return &Error{Code: CodeTooLarge, Message: fmt.Sprintf("this part of the result has more than %d bytes", MaxPage),
-		Hint: "read it in smaller slices"}
-}
-
 // bytesSource is sliced by bytes.
 type bytesSource []byte
 
-func (b bytesSource) len() int        { return len(b) }
-func (b bytesSource) memory() int64   { return int64(len(b)) }
+func (b bytesSource) len() int { return len(b) }
+
+func (b bytesSource) memory() int64 { return int64(len(b)) }
+
 func (b bytesSource) preview() string { return "" }
 
 func (b bytesSource) slice(start, stop int, page bool) (*Value, int, *Error) {
@@ -320,7 +206,8 @@ func (b bytesSource) slice(start, stop int, page bool) (*Value, int, *Error) {
 // blockSource is sliced by blocks.
 type blockSource []Block
 
-func (b blockSource) len() int      { return len(b) }
+func (b blockSource) len() int { return len(b) }
+
 func (b blockSource) memory() int64 { return int64((&Value{Blocks: b}).size()) }
 
 func (b blockSource) preview() string {

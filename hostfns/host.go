@@ -15,12 +15,16 @@ type Options struct {
 	Providers []Provider
 	// Functions are the other host functions by name: see llm.Functions, egress.Functions.
 	Functions map[string]Function
+	// OwnTime names the functions that bound their own time, as those of package llm do: Policy.CallTimeout is not for them.
+	// Default: none.
+	OwnTime []string
 	// Policy holds for all sessions, besides their own.
 	Policy *Policy
 	// Secrets are the named secrets; nil: none.
 	Secrets *secrets.Set
-	// MaxInline is the size in bytes up to which a result goes to the guest whole; larger ones become handles. Default:
-	// DefaultMaxInline.
+	// MaxInline is the size in bytes up to which the result of a tool goes to the guest whole; larger ones become handles. For
+	// blocks it is MaxPage instead, as an image is of no use in pieces, and results of other functions always go whole.
+	// Default: DefaultMaxInline; at most MaxPage.
 	MaxInline int
 	// MaxHandles bounds the bytes that a session's handles keep on the host; the oldest go first. Default: DefaultMaxHandles.
 	MaxHandles int64

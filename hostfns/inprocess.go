@@ -125,10 +125,10 @@ func (t *Tools) Close() error {
 	return nil
 }
 
-// AddTool adds a Go function as a tool. In is a struct, or a map with string keys; it gives the schema of the arguments, unless def
-// has one: see jsonschema.For. Out gives that of the result. An Out that is no object is wrapped as {"result": OUT}, which
-// guest code does not see. There is no schema for an Out of any; []Block and *ToolResult are the result as it is. AddTool
-// panics on types that have no JSON schema.
+// AddTool adds a Go function as a tool. In is a struct, or a map with string keys; it gives the schema of the arguments,
+// unless def has one: see jsonschema.For. Out gives that of the result. An Out that is no object is wrapped as
+// {"result": OUT}, which guest code does not see. There is no schema for an Out of any; []Block and *ToolResult are the
+// result as it is. AddTool panics on types that have no JSON schema.
 func AddTool[In, Out any](t *Tools, def Tool, f func(ctx context.Context, in In) (Out, error)) {
 	if def.InputSchema == nil {
 		def.InputSchema = mustSchema[In](&def)

@@ -26,8 +26,8 @@ type Host struct {
 	closed  error
 }
 
-// New returns a host. It does not start any tool server. Of what it is given it keeps the values, not the pointers. Errors tell of two
-// servers of one name, and of names that cannot be used.
+// New returns a host. It does not start any tool server, and copies what it is given. Errors tell of two servers of one
+// name, and of names that cannot be used.
 func New(o *Options) (*Host, error) {
 	h := &Host{byName: map[string]*server{}}
 	if o != nil {

@@ -5,8 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
-	"time"
 	"unicode/utf8"
 )
 
@@ -120,7 +120,13 @@ func (c *Calls) answer(k *call, v *Value) ([]byte, error) {
 	if err := v.check(k.kind != kindFunction); err != nil {
 		return nil, err
 	}
-	k.value = v
+	if k.direct {
+		c.mu.Lock()
+		if !k.finished { // its caller has no use for what comes later
+			k.value = v
+		}
+		c.mu.Unlock()
+	}
 	if k.kind == kindTool && !k.direct && v.size() > c.h.o.MaxInline {
 		// A late result, that nobody gets any more, must not drive out others.
 		if k.over() {
@@ -178,7 +184,8 @@ func validText(b []byte) []byte {
 
 // size is the bytes of a value.
 func (v *Value) size() int {
-	n := len(v.Data) + len(v.Head)
+	const perBlock = 64 // so that many empty ones are not for free
+	n := len(v.Data) + len(v.Head) + perBlock*len(v.Blocks)
 	for i := range v.Blocks {
 		b := &v.Blocks[i]
 		n += len(b.Text) + len(b.Data) + len(b.MIMEType) + len(b.URI) + len(b.Name) + len(b.Title)
@@ -211,14 +218,17 @@ func (k *call) toError(err error) *Error {
 	}
 	switch {
 	case errors.Is(context.Cause(k.ctx), errTimeout):
-		return &Error{Code: CodeTimeout, Message: "the call took longer than it may: " + k.c.rules.timeout.Round(time.Millisecond).String(),
-			Hint: "ask for less, or raise the time limit of calls in the policy", Err: err}
+		return &Error{
+			Code: CodeTimeout, Message: "the call took longer than it may: " + k.c.rules.timeout.String(),
+			Hint: "ask for less, or raise the time limit of calls in the policy", Err: err,
+		}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(k.ctx.Err(), context.DeadlineExceeded):
 		return &Error{Code: CodeTimeout, Message: "the call took longer than there was time", Err: err}
 	case k.ctx.Err() != nil, errors.Is(err, context.Canceled), errors.Is(err, errEnded):
 		return &Error{Code: CodeCancelled, Message: "the call was cancelled", Err: err}
 	}
-	k.c.h.log.Error("a host function failed", "function", k.fn, "server", k.tool.Server, "tool", k.tool.Tool, "error", err)
+	k.c.h.log.Error("a host function failed", "function", k.fn, "server", k.tool.Server, "tool", k.tool.Tool,
+		"error", k.c.h.scrubText(fmt.Sprint(err)))
 	return toError(err)
 }
 
@@ -226,8 +236,7 @@ func (k *call) toError(err error) *Error {
 func protect[T any](h *Host, f func() (T, error)) (v T, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			c := &Calls{h: h}
-			err = c.panicked("provider", r)
+			err = h.panicked("provider", r)
 		}
 	}()
 	return f()

@@ -21,8 +21,10 @@ const (
 // The answer of a call is a frame. Code 0 is success; its head is {"kind": KIND, ...}, see ValueKind, with Value.Head as "head":
 //
 //	none, json, text, bytes   the body is the data
-//	blocks    "blocks": [{"type", "len", "text": true if it is UTF-8, "mime", "uri", "name", "title"}]; the body has them one after the other
-//	handle    "handle": ID (only results of tools), "of": "text" | "bytes" | "list" | "dict", "len": in its units, "size": in bytes, "preview": TEXT
+//	blocks    "blocks": [{"type", "len", "text": true if it is UTF-8, "mime", "uri", "name", "title"}]; the body has them one
+//	          after the other
+//	handle    "handle": ID, "of": "text" | "bytes" | "list" | "dict", "len": in its units, "size": in bytes, "preview": TEXT;
+//	          only results of tools, and parts of handles
 //
 // Code 1 is an error; its head is an Error as {"code", "message", "hint", "server", "tool", "data", "retry_after": SECONDS,
 // "retryable"}, without those that are empty.
@@ -33,10 +35,11 @@ const (
 	FnServers = "tools.servers"
 	// FnModule: args {"server": NAME} (either spelling). JSON: {"server": ORIGINAL, "version", "doc", "names": [PYTHON_NAME...]}.
 	FnModule = "tools.module"
-	// FnSpec: args {"server", "names": [PYTHON_NAME...]} or all without names. JSON: {"tools": [schema.Signature...]}.
+	// FnSpec: args {"server", "names": [PYTHON_NAME...]} or all without names. JSON: {"tools": [schema.Signature...]}; with
+	// "schemas": true each has its "inputSchema" as well, if there is one.
 	FnSpec = "tools.spec"
-	// FnSearch: args {"query", "limit", "server"}. JSON: [{"server", "tool", "name", "import", "signature", "summary"}], best first. "head" is
-	// {"failed": {SERVER: REASON}} when there are servers that could not be listed.
+	// FnSearch: args {"query", "limit", "server"}. JSON: [{"server", "tool", "name", "import", "signature", "summary"}], best
+	// first. "head" is {"failed": {SERVER: REASON}} when there are servers that could not be listed.
 	FnSearch = "tools.search"
 	// FnDescribe: args {"tool": "server.tool"} in any spelling, or {"server"}. Text for a model.
 	FnDescribe = "tools.describe"

@@ -40,12 +40,12 @@ func checkQueue(n *int) (int, *Error) {
 	return *n, nil
 }
 
-func parseQueue(head []byte) (h queueHead, queue int, e *Error) {
+func parseQueue(process int, head []byte) (h queueHead, queue int, e *Error) {
 	if err := json.Unmarshal(head, &h); err != nil {
 		return h, 0, Errorf(CodeRequest, "the head is no JSON object with numbers: %w", err)
 	}
 	queue, e = checkQueue(h.Queue)
-	return h, queue, e
+	return h, process + queue, e
 }
 
 func (c *Calls) queue(n int) *queue {
@@ -66,7 +66,7 @@ func (c *Calls) drop(n int, q *queue) {
 	}
 }
 
-func (c *Calls) opStart(head, body []byte) []byte {
+func (c *Calls) opStart(process int, head, body []byte) []byte {
 	h, err := parseCall(head)
 	if err != nil {
 		return errorFrame(err)
@@ -75,7 +75,7 @@ func (c *Calls) opStart(head, body []byte) []byte {
 	if err != nil {
 		return errorFrame(err)
 	}
-	k := &call{c: c, fn: h.Fn, args: h.Args, body: body, queue: n, started: true}
+	k := &call{c: c, fn: h.Fn, args: h.Args, body: body, queue: process + n, started: true}
 	if answer := c.begin(k); answer != nil {
 		return answer
 	}
@@ -125,8 +125,8 @@ func (c *Calls) collect(k *call, q *queue) {
 	c.drop(k.queue, q)
 }
 
-func (c *Calls) opWait(ctx context.Context, head []byte) []byte {
-	h, n, bad := parseQueue(head)
+func (c *Calls) opWait(ctx context.Context, process int, head []byte) []byte {
+	h, n, bad := parseQueue(process, head)
 	if bad != nil {
 		return errorFrame(bad)
 	}
@@ -185,8 +185,8 @@ func (w *waiter) frame() []byte {
 	return idFrame(w.k.id, w.k.answer)
 }
 
-func (c *Calls) opWake(head []byte) []byte {
-	_, n, bad := parseQueue(head)
+func (c *Calls) opWake(process int, head []byte) []byte {
+	_, n, bad := parseQueue(process, head)
 	if bad != nil {
 		return errorFrame(bad)
 	}

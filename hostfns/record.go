@@ -48,9 +48,9 @@ func (k *call) inspect() (name string, args json.RawMessage, bad *Error) {
 	return "tools." + k.tool.Server + "." + k.tool.Tool, k.tool.Args, nil
 }
 
-// Inspect tells what a request frame would be recorded as, whoever answers it: Name of a Record, and the arguments, which may
-// hold what Host.RecordArgs removes. Recorded is false for requests that are not calls, or that the audit leaves out:
-// those that read the catalogue, handles or placeholders.
+// Inspect tells what a request frame would be recorded as, whoever answers it: the Name of a Record, and the arguments,
+// which may hold what Host.RecordArgs removes. Recorded is false for requests that are not calls, or that the audit leaves
+// out: those that read the catalogue, handles or placeholders.
 func Inspect(request []byte) (name string, args json.RawMessage, recorded bool) {
 	op, head, body, err := parseFrame(request)
 	if err != nil || op != OpCall && op != OpStart {

@@ -149,6 +149,10 @@ func testResume(t *testing.T) {
 		t.Errorf("%s, %+v", got, records)
 	}
 
+	// After the end it does nothing.
+	first.Replayed(requests[0], answers[0])
+	first.Continue(&u)
+
 	// A call that was being made is lost: nobody knows whether it happened.
 	third := begin(t, h, silent)
 	for i, r := range requests {

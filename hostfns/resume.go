@@ -48,6 +48,9 @@ func (c *Calls) Replayed(request, answer []byte) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.over() {
+		return
+	}
 	switch op {
 	case OpCall, OpStart:
 		h, err := parseCall(head)
@@ -110,6 +113,9 @@ func (c *Calls) Continue(u *Underway) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.over() {
+		return
+	}
 	for _, id := range slices.Sorted(maps.Keys(c.started)) {
 		k := c.started[id]
 		k.ctx, k.cancel = context.WithCancelCause(c.ctx)

@@ -2,7 +2,7 @@ package hostfns
 
 import (
 	"cmp"
-	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -12,8 +12,6 @@ import (
 type rules struct {
 	// parts each have to allow a call.
 	parts []*Policy
-	// key tells whether two rules let the same tools be seen.
-	key string
 
 	maxCalls, maxParallel, retries int
 	maxBytes                       int64
@@ -43,8 +41,15 @@ func merge(policies ...*Policy) *rules {
 	r.maxBytes = cmp.Or(r.maxBytes, DefaultMaxBytes)
 	r.maxParallel = cmp.Or(r.maxParallel, DefaultMaxParallel)
 	r.timeout = cmp.Or(r.timeout, DefaultCallTimeout)
-	r.key = r.visibility()
 	return r
+}
+
+// and returns rules with one more policy, which may be nil.
+func (r *rules) and(p *Policy) *rules {
+	if p == nil {
+		return r
+	}
+	return merge(append(slices.Clone(r.parts), p)...)
 }
 
 // smaller returns the smaller of two limits, of which zero is none.
@@ -61,19 +66,6 @@ func cloneStrings(s []string) []string {
 		return nil
 	}
 	return append([]string{}, s...)
-}
-
-func (r *rules) visibility() string {
-	type part struct {
-		Allow, Deny []string
-		ReadOnly    bool
-	}
-	parts := make([]part, len(r.parts))
-	for i, p := range r.parts {
-		parts[i] = part{p.Allow, p.Deny, p.ReadOnly}
-	}
-	key, _ := json.Marshal(parts) // strings and flags: it cannot fail
-	return string(key)
 }
 
 // names are the spellings of a tool that patterns are matched against.

@@ -1,6 +1,7 @@
 package hostfns
 
 import (
+	"context"
 	"regexp"
 	"strings"
 	"testing"
@@ -183,10 +184,15 @@ func TestRulesFunctions(t *testing.T) {
 // TestPolicyIsCopied: who made a policy may change it afterwards without any effect.
 func TestPolicyIsCopied(t *testing.T) {
 	p := &Policy{Deny: []string{"a.*"}}
-	r := merge(p)
-	p.Deny[0] = "b.*"
-	n := toolNames("a", "a", "t", "t")
-	if ok, _ := r.allows(&n, &Annotations{}); ok {
-		t.Error("a change of the policy took effect")
+	h := newHost(t, &Options{Providers: []Provider{shop("a")}, Policy: p})
+	s := h.NewSession(p)
+	defer s.Close()
+	p.Deny[0], p.MaxCalls = "b.*", -1
+	for _, policy := range []*Policy{nil, {MaxCalls: 100}} {
+		c := s.Begin(context.Background(), &ExecOptions{Policy: policy})
+		if r := callTool(t, c, "a", "class", nil); r.Code != CodeDenied {
+			t.Errorf("a change of the policy took effect: %+v", r)
+		}
+		c.End()
 	}
 }

@@ -18,27 +18,25 @@ func (c *Calls) scrubValue(v *Value) *Value {
 		// A value in the middle of a number, for example.
 		out.Kind = ValueText
 	}
-	out.Head = c.scrubJSON(v.Head)
+	out.Head = c.h.scrubJSON(v.Head)
 	out.Blocks = slices.Clone(v.Blocks)
 	for i := range out.Blocks {
 		b := &out.Blocks[i]
-		b.Text, b.URI, b.Name = c.scrubText(b.Text), c.scrubText(b.URI), c.scrubText(b.Name)
-		b.Title, b.MIMEType = c.scrubText(b.Title), c.scrubText(b.MIMEType)
+		b.Text, b.URI, b.Name = c.h.scrubText(b.Text), c.h.scrubText(b.URI), c.h.scrubText(b.Name)
+		b.Title, b.MIMEType = c.h.scrubText(b.Title), c.h.scrubText(b.MIMEType)
 		b.Data = s.Scrub(b.Data)
 	}
 	return &out
 }
 
-func (c *Calls) scrubText(t string) string {
-	if _, found := c.h.o.Secrets.Find([]byte(t)); !found {
+func (h *Host) scrubText(t string) string {
+	if _, found := h.o.Secrets.Find([]byte(t)); !found {
 		return t
 	}
-	return string(c.h.o.Secrets.Scrub([]byte(t)))
+	return string(h.o.Secrets.Scrub([]byte(t)))
 }
 
 // scrubJSON scrubs JSON; what is none any more without the secret becomes a JSON string.
-func (c *Calls) scrubJSON(j json.RawMessage) json.RawMessage { return c.h.scrubJSON(j) }
-
 func (h *Host) scrubJSON(j json.RawMessage) json.RawMessage {
 	if h.o.Secrets == nil || len(j) == 0 {
 		return j
@@ -53,8 +51,8 @@ func (h *Host) scrubJSON(j json.RawMessage) json.RawMessage {
 // scrubError scrubs an error in place.
 func (c *Calls) scrubError(e *Error) *Error {
 	if c.h.o.Secrets != nil {
-		e.Message, e.Hint, e.Data = c.scrubText(e.Message), c.scrubText(e.Hint), c.scrubJSON(e.Data)
-		e.Server, e.Tool, e.Code = c.scrubText(e.Server), c.scrubText(e.Tool), c.scrubText(e.Code)
+		e.Message, e.Hint, e.Data = c.h.scrubText(e.Message), c.h.scrubText(e.Hint), c.h.scrubJSON(e.Data)
+		e.Server, e.Tool, e.Code = c.h.scrubText(e.Server), c.h.scrubText(e.Tool), c.h.scrubText(e.Code)
 	}
 	return e
 }

@@ -5,7 +5,6 @@ import "sync"
 // Session is what one sandbox may use of a Host. It is safe for concurrent use.
 type Session struct {
 	h       *Host
-	policy  *Policy
 	rules   *rules
 	handles *handles
 
@@ -18,12 +17,9 @@ type Session struct {
 
 // NewSession returns a session under a policy besides the host's; nil: none. Close frees it.
 func (h *Host) NewSession(p *Policy) *Session {
-	s := &Session{h: h, rules: h.rules, calls: map[*Calls]struct{}{}, handles: newHandles(h.o.MaxHandles, h.o.MaxInline)}
-	if p != nil {
-		c := *p
-		s.policy, s.rules = &c, merge(h.o.Policy, p)
+	return &Session{
+		h: h, rules: h.rules.and(p), calls: map[*Calls]struct{}{}, handles: newHandles(h.o.MaxHandles, h.o.MaxInline),
 	}
-	return s
 }
 
 // Close ends the executions that are still under way, and forgets the handles.

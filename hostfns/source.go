@@ -1,6 +1,7 @@
 package hostfns
 
 import (
+	"bytes"
 	"encoding/json"
 	"hash/maphash"
 	"slices"
@@ -158,8 +159,7 @@ func (l *listSource) page(start, from int) (to, stop int) {
 	at, n := from, start
 	if m >= 0 && l.marks[m].item > start {
 		at, n = l.marks[m].at, l.marks[m].item
-		// The item before the mark ends before it; commas and spaces between them do no harm to whoever parses ... but a comma
-		// at the end does: find its end.
+		// The page ends where the item before the mark does, without the comma between them.
 		prev, _ := l.item(n - 1)
 		to, stop = l.end(prev), n
 	}
@@ -279,7 +279,7 @@ func (d *dictSource) keys(start, stop int, page bool) (*Value, int, *Error) {
 
 // unquote returns the text of a JSON string.
 func unquote(j []byte) []byte {
-	if in := j[1 : len(j)-1]; slices.Index(in, '\\') < 0 {
+	if in := j[1 : len(j)-1]; bytes.IndexByte(in, '\\') < 0 {
 		return in
 	}
 	var s string
@@ -329,4 +329,7 @@ func skipValue(b []byte, i int) int {
 	return len(b)
 }
 
-var delimiter = [256]bool{',': true, ']': true, '}': true, ' ': true, '\n': true, '\t': true, '\r': true, ':': true, '"': true, '[': true, '{': true}
+// delimiter has the bytes that end a number or a word.
+var delimiter = [256]bool{
+	',': true, ':': true, '"': true, '[': true, ']': true, '{': true, '}': true, ' ': true, '\n': true, '\t': true, '\r': true,
+}

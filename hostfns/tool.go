@@ -65,7 +65,7 @@ type ToolCall struct {
 	Ask func(ctx context.Context, q *Question) (*Reply, error)
 }
 
-// ToolResult is what a tool returned.
+// ToolResult is what a tool returned. Whoever returned it must not change it any more: large ones are kept.
 type ToolResult struct {
 	Content    []Block
 	Structured json.RawMessage // a JSON object, nil if there is none
