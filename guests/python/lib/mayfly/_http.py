@@ -52,7 +52,7 @@ class _Errors:
     def of(self, head):
         """Returns the exception for an error of the host."""
         code, message, hint = head.get("code", "server_error"), head.get("message", "the host failed"), head.get("hint")
-        if code == "unavailable" and head is not _host._IN_PROCESS and "journal" not in message:
+        if code == "unavailable" and "journal" not in message:
             method = "" if self._method in ("GET", "HEAD") else f"{self._method} "
             site = "/".join(self._url.split("/", 3)[:3])
             message, hint = f"this sandbox has no HTTP: {message}", f'start it with --allow-http "{method}{site}/"'
