@@ -15,6 +15,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/mayfly-run/mayfly/hostfns"
 	"github.com/mayfly-run/mayfly/hostfns/cas"
 )
 
@@ -222,6 +223,9 @@ func (i *importer) begin(ctx context.Context, b []byte) error {
 	if err != nil {
 		return err
 	}
+	if sb.Policy, err = importedPolicy(old.Sandbox.Policy); err != nil {
+		return err
+	}
 	h.Sandbox, h.Tenant, h.IdleTTL, h.MaxAge = sb, "", i.e.opts.IdleTTL, i.e.opts.MaxAge
 	h.Active = time.Now().UTC()
 	if h.MaxAge > 0 {
@@ -233,6 +237,32 @@ func (i *importer) begin(ctx context.Context, b []byte) error {
 		return err
 	}
 	return i.reserve(ctx)
+}
+
+// importedPolicy is what an import may say about host functions: what it forbids still is, but it cannot raise a limit
+// above the default, as whoever made the archive is not whoever set the host up.
+func importedPolicy(p *hostfns.Policy) (*hostfns.Policy, error) {
+	if p == nil {
+		return nil, nil
+	}
+	const most, longest = 200, 16 << 10
+	n, size := 0, 0
+	for _, list := range [][]string{p.Allow, p.Deny, p.Approve, p.Functions} {
+		n += len(list)
+		for _, pattern := range list {
+			size += len(pattern)
+		}
+	}
+	if n > most || size > longest {
+		return nil, fmt.Errorf("%w: its policy has %d patterns of %d bytes; at most %d of %d bytes are taken", ErrArchive, n, size, most, longest)
+	}
+	own := *p
+	own.MaxCalls = min(p.MaxCalls, hostfns.DefaultMaxCalls)
+	own.MaxBytes = min(p.MaxBytes, hostfns.DefaultMaxBytes)
+	own.MaxParallel = min(p.MaxParallel, hostfns.DefaultMaxParallel)
+	own.CallTimeout = min(p.CallTimeout, hostfns.DefaultCallTimeout)
+	own.Retries = min(p.Retries, hostfns.DefaultRetries)
+	return &own, nil
 }
 
 // haveAll refuses hashes of objects that the archive did not bring.

@@ -74,7 +74,13 @@ type hostCalls struct {
 	handle hostFunction
 	waited atomic.Int64 // nanoseconds
 
+	forked atomic.Bool // there are or were copies of the program
+
+	// suspending is held while a question is stored, or is not one any more.
 	suspending sync.Mutex
+	over       bool                     // nothing more may be stored
+	stored     int                      // bytes of what was
+	asked      map[int]hostfns.Question // the approvals that are open, by the number of the call
 
 	mu    sync.Mutex
 	ended bool
@@ -82,7 +88,7 @@ type hostCalls struct {
 
 // beginCalls makes x.Handle.
 func (s *Session) beginCalls(ctx context.Context, x *Execution, id string) *hostCalls {
-	h := &hostCalls{id: id, handle: noHost}
+	h := &hostCalls{id: id, handle: noHost, asked: map[int]hostfns.Question{}}
 	switch session := s.hostSession(x.Host); {
 	case s.e.call != nil:
 		h.handle = s.e.call
@@ -93,12 +99,25 @@ func (s *Session) beginCalls(ctx context.Context, x *Execution, id string) *host
 			Pause: func(context.Context) func() { return x.Limit.Pause() },
 		}
 		if (s.e.opts.Questions || s.e.opts.OnQuestion != nil) && !x.NoQuestions {
-			o.Ask = func(ctx context.Context, q *hostfns.Question) (*hostfns.Reply, error) { return s.ask(ctx, h, x, q) }
+			o.Ask = func(asking context.Context, q *hostfns.Question) (*hostfns.Reply, error) {
+				r, err := s.ask(asking, h, x, q)
+				if q.Kind == hostfns.QuestionApproval && (err != nil || r.Action != hostfns.ActionAccept) && ctx.Err() == nil {
+					// The program goes on without the call.
+					if err := s.settle(h, x, true); err != nil {
+						s.e.opts.Logger.Warn("settle a question", "session", s.id, "error", err)
+					}
+				}
+				return r, err
+			}
+			o.Approved = func(_ context.Context, _ *hostfns.Question, started bool) error { return s.settle(h, x, started) }
 		}
 		h.calls = session.Begin(ctx, o)
 		x.calls = h.calls
 		h.handle = h.calls.Handle
-		x.HandleProcess = h.calls.Process
+		x.HandleProcess = func() func(context.Context, []byte) []byte {
+			h.forked.Store(true)
+			return h.calls.Process()
+		}
 	}
 	x.Handle = func(ctx context.Context, request []byte) []byte {
 		start := time.Now()
@@ -137,6 +156,10 @@ func (h *hostCalls) end(r *Result) {
 		}
 		r.Truncated.HostCalls = more
 	}
+	// A call that does not end in time may be storing its question.
+	h.suspending.Lock()
+	h.over = true
+	h.suspending.Unlock()
 	h.mu.Lock()
 	h.ended = true
 	h.mu.Unlock()

@@ -62,9 +62,11 @@ func (s *Session) keepStep(ctx context.Context, x *Execution, run func() (*Resul
 	if err == nil && asked != nil {
 		err = &Error{Err: fmt.Errorf("%w: %v", errDiverged, asked), Phase: PhaseExec, Hint: "rewind the session to the step before"}
 	}
-	if err == nil && r.Status == StatusCancelled && s.closing() && k.last.Kind == RecordWait {
+	// Nobody cancelled it: the session is being closed, or whoever had the code run is gone, and says so by the context's cause.
+	if err == nil && r.Status == StatusCancelled && (s.closing() || errors.Is(context.Cause(ctx), ErrSuspended)) && k.waiting() != nil {
 		r.Error = &ExecError{Kind: "suspended", Message: suspendedMessage, Restored: true}
-		err = &Error{Err: ErrSuspended, Phase: PhaseExec, Hint: suspendedMessage}
+		err = &Error{Err: ErrSuspended, Phase: PhaseExec, Hint: fmt.Sprintf(
+			"it goes on from there: mayfly questions reply %s --accept (or --decline)", k.last.Wait.Question.ID)}
 	}
 	if err != nil {
 		settled = true

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -104,16 +105,15 @@ func checkReply(r *hostfns.Reply) error {
 
 // ask waits for the reply to a question, from whoever gives one first.
 func (s *Session) ask(ctx context.Context, h *hostCalls, x *Execution, q *hostfns.Question) (*hostfns.Reply, error) {
-	if x.resume != nil {
-		if r, ok := x.resume.replies[q.Call]; ok && q.Kind == hostfns.QuestionApproval {
-			return &r, nil
-		}
+	if r := x.resume.answer(q); r != nil {
+		return r, nil
 	}
 	w := &question{q: *q, reply: make(chan hostfns.Reply, 1)}
 	w.q.ID, w.q.Session, w.q.Execution, w.q.Asked = newID("qu"), s.id, h.id, time.Now().UTC()
-	if err := s.suspend(ctx, h, x, &w.q); err != nil {
+	if err := s.suspend(h, x, &w.q); err != nil {
 		return nil, err
 	}
+	defer h.unask(&w.q)
 	s.e.questions.add(w)
 	defer s.e.questions.take(w.q.ID)
 	h.tell(x.Output, hostfns.EventQuestion, w.q)
@@ -133,7 +133,7 @@ func (s *Session) ask(ctx context.Context, h *hostCalls, x *Execution, q *hostfn
 
 // askHandler has Options.OnQuestion answer a question.
 func (s *Session) askHandler(ctx context.Context, f func(context.Context, hostfns.Question) (*hostfns.Reply, error), q hostfns.Question) {
-	r, err := f(ctx, q)
+	r, err := callHandler(ctx, f, q)
 	if err == nil && r != nil {
 		err = s.e.Reply(ctx, q.ID, *r)
 	}
@@ -141,4 +141,16 @@ func (s *Session) askHandler(ctx context.Context, f func(context.Context, hostfn
 		s.e.opts.Logger.Warn("answer a question", "session", s.id, "tool", q.Server+"."+q.Tool, "error", err)
 		_ = s.e.Reply(ctx, q.ID, hostfns.Reply{Action: hostfns.ActionCancel, Reason: "nobody could be asked"})
 	}
+}
+
+// callHandler makes an error of a panic: nobody else could take it, and it would end the process.
+func callHandler(
+	ctx context.Context, f func(context.Context, hostfns.Question) (*hostfns.Reply, error), q hostfns.Question,
+) (r *hostfns.Reply, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r, err = nil, fmt.Errorf("OnQuestion panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f(ctx, q)
 }

@@ -119,6 +119,7 @@ func (j *Journal) again(ctx context.Context, box *wasmSandbox, rec *Record) (*re
 		return nil, err
 	}
 	got.HostCalls = x.replayed.calls
+	scrubResult(x.secrets, got)
 	r := &rerunResult{result: got, tree: st.Tree, late: interrupted(got) && !interrupted(want)}
 	if len(recording.Incomplete) > 0 {
 		r.skipped = "it cannot be repeated exactly: " + strings.Join(recording.Incomplete, ", ")

@@ -53,6 +53,9 @@ func scrubResult(set *secrets.Set, r *Result) {
 		text(&e.Traceback)
 		text(&e.Hint)
 	}
+	for i := range r.HostCalls { // a program can call anything by any name
+		text(&r.HostCalls[i].Name)
+	}
 	for i := range r.FilesChanged {
 		text(&r.FilesChanged[i].Path)
 	}

@@ -237,6 +237,7 @@ func (s *Session) exec(ctx context.Context, x *Execution, arrived time.Time) (*R
 	if err != nil {
 		r.Status, r.ExitCode = StatusLost, ExitError
 		r.Error = &ExecError{Kind: "crash", Message: err.Error()}
+		scrubResult(x.secrets, r)
 		return r, &Error{Err: err, Phase: PhaseExec}
 	}
 	s.fill(r, out, x.secrets)

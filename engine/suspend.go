@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/mayfly-run/mayfly/hostfns"
@@ -30,51 +32,126 @@ type Wait struct {
 	Underway *Blob `json:"underway,omitempty"`
 }
 
-// suspend stores how far the execution is, so that it can go on when this process ends before somebody replies. What cannot
-// be repeated exactly is not stored: such an execution ends with its process.
-func (s *Session) suspend(ctx context.Context, h *hostCalls, x *Execution, q *hostfns.Question) error {
+// suspend stores how far the execution is, so that it can go on when this process ends before somebody replies to q. The
+// question is open until settle.
+func (s *Session) suspend(h *hostCalls, x *Execution, q *hostfns.Question) error {
 	if s.kept == nil || q.Kind != hostfns.QuestionApproval {
 		return nil
 	}
 	h.suspending.Lock()
 	defer h.suspending.Unlock()
+	if h.over {
+		return context.Canceled
+	}
+	h.asked[q.Call] = *q
+	_, err := s.storeWait(h, x, q)
+	return err
+}
+
+// unask notes that a question is not open any more.
+func (h *hostCalls) unask(q *hostfns.Question) {
+	h.suspending.Lock()
+	defer h.suspending.Unlock()
+	delete(h.asked, q.Call)
+}
+
+// settle is told that somebody decided about a call, which is made next if it was approved. If the process ends from here
+// on the step must not go on from that question: the call would be made twice. It goes on from another one that is open,
+// when started tells that it is known then that the call was begun.
+func (s *Session) settle(h *hostCalls, x *Execution, started bool) error {
+	if s.kept == nil {
+		return nil
+	}
+	h.suspending.Lock()
+	defer h.suspending.Unlock()
+	if h.over {
+		return context.Canceled
+	}
+	if s.kept.head.Waiting == nil {
+		return nil
+	}
+	if started {
+		for _, q := range h.asked {
+			if stored, err := s.storeWait(h, x, &q); stored || err != nil {
+				return err
+			}
+			break
+		}
+	}
+	return s.unwait()
+}
+
+// unwait notes that the session does not wait for a reply.
+func (s *Session) unwait() error {
+	head := *s.kept.head
+	head.Waiting = nil
+	b, err := head.encode()
+	if err == nil {
+		err = s.kept.store.SetHead(context.Background(), head.ID, b)
+	}
+	if err != nil {
+		return fmt.Errorf("store the reply: %w", err)
+	}
+	s.state.Lock()
+	s.kept.head = &head
+	s.state.Unlock()
+	return nil
+}
+
+// maxStoredQuestion bounds a question that is stored, in bytes: it is in the record and in the head.
+const maxStoredQuestion = MaxRecord / 4
+
+// maxStoredWaits bounds what the questions of one execution store besides, in bytes. Later ones are not stored.
+const maxStoredWaits = 64 << 20
+
+// storeWait stores a RecordWait. What cannot be repeated exactly is not stored: such an execution ends with its process.
+func (s *Session) storeWait(h *hostCalls, x *Execution, q *hostfns.Question) (stored bool, err error) {
 	// What ended between these two looks as if it had not; then its answer is lost, but not the call.
 	recording := s.kept.tape.Peek()
 	underway := h.calls.Underway()
-	if recording == nil || x.input == nil {
-		return nil
+	if recording == nil || x.input == nil || h.forked.Load() {
+		return false, nil
+	}
+	if b, err := json.Marshal(q); err != nil || len(b) > maxStoredQuestion {
+		return false, err
 	}
 	rec := s.record(RecordWait)
 	b := &cas.Batch{}
 	rec.Input, rec.State = x.input, s.kept.last.State
 	rec.Note = cutNote(fmt.Sprintf("waits for the approval of %s.%s", q.Server, q.Tool))
-	tape, err := newBlob(b, recording.Encode())
+	encoded := recording.Encode()
+	tape, err := newBlob(b, encoded)
 	if err != nil {
-		return err
+		return false, err
 	}
-	rec.Tape = &tape
-	rec.Wait = &Wait{Question: *q}
+	size := len(encoded)
+	rec.Tape, rec.Wait = &tape, &Wait{Question: *q}
 	if len(underway.Done)+len(underway.Running) > 0 {
 		data, err := json.Marshal(underway)
-		if err != nil {
-			return err
+		if err != nil || len(data) > maxTape {
+			return false, err
 		}
+		size += len(data)
 		blob, err := newBlob(b, data)
 		if err != nil {
-			return err
+			return false, err
 		}
 		rec.Wait.Underway = &blob
+	}
+	// A program may ask a thousand times, and be answered by another one.
+	if h.stored += size; h.stored > maxStoredWaits {
+		return false, nil
 	}
 	// The input's objects came with the batch of the execution, which is not stored yet.
 	for hash, o := range x.objects.All {
 		if _, err := b.Add(o); err != nil {
-			return fmt.Errorf("%v: %w", hash, err)
+			return false, fmt.Errorf("%v: %w", hash, err)
 		}
 	}
-	if err := s.append(ctx, rec, b); err != nil {
-		return fmt.Errorf("store the question: %w", err)
+	if err := s.append(context.Background(), rec, b); err != nil {
+		return false, fmt.Errorf("store the question: %w", err)
 	}
-	return nil
+	return true, nil
 }
 
 // suspended lists the questions of executions whose process ended.
@@ -110,16 +187,17 @@ func (s *Session) Resume(ctx context.Context, question string, r hostfns.Reply, 
 		return nil, err
 	}
 	var res *Result
-	err := s.durableTurn(ctx, func(ctx context.Context) error {
-		w := s.kept.last
-		if w.Kind != RecordWait || w.Wait.Question.ID != question {
+	err := s.durablePlace(ctx, func(ctx context.Context, p *place) error {
+		w := s.kept.waiting()
+		if w == nil || w.Wait.Question.ID != question {
 			return &Error{Err: fmt.Errorf("%w: %.80q", ErrNoQuestion, question), Phase: PhaseRequest}
 		}
 		x, err := s.suspendedExecution(w, how)
 		if err != nil {
 			return err
 		}
-		x.resume = &resume{record: w, replies: map[int]hostfns.Reply{w.Wait.Question.Call: r}}
+		x.Idle = p.idle
+		x.resume = &resume{record: w, reply: r}
 		res, err = s.run(ctx, x, arrived, time.Since(arrived))
 		return err
 	})
@@ -128,8 +206,37 @@ func (s *Session) Resume(ctx context.Context, question string, r hostfns.Reply, 
 
 // resume is what an Execution has besides when it goes on after its process ended.
 type resume struct {
-	record  *Record
-	replies map[int]hostfns.Reply // by the number of the host call
+	record *Record
+	reply  hostfns.Reply
+}
+
+// answer returns the reply to a question if it is the one that somebody was shown. The same call of another tool or with
+// other arguments is not: a record may come from elsewhere, and a program may go another way than before.
+func (r *resume) answer(q *hostfns.Question) *hostfns.Reply {
+	if r == nil {
+		return nil
+	}
+	was := &r.record.Wait.Question
+	if q.Kind != was.Kind || q.Call != was.Call || q.Server != was.Server || q.Tool != was.Tool || !sameJSON(q.Args, was.Args) {
+		return nil
+	}
+	reply := r.reply
+	return &reply
+}
+
+// sameJSON compares JSON of which one was stored and the other was not.
+func sameJSON(a, b json.RawMessage) bool {
+	a, errA := json.Marshal(a)
+	b, errB := json.Marshal(b)
+	return errA == nil && errB == nil && bytes.Equal(a, b)
+}
+
+// waiting returns the record that the session waits with, nil if it does not.
+func (k *kept) waiting() *Record {
+	if k.head.Waiting == nil || k.last.Kind != RecordWait {
+		return nil
+	}
+	return k.last
 }
 
 // suspendedExecution is the execution that a RecordWait is of.
@@ -147,6 +254,9 @@ func (s *Session) suspendedExecution(w *Record, how Request) (*Execution, error)
 		MaxTicks: w.Input.MaxTicks, MaxOutput: how.MaxOutput, OnEvent: how.OnEvent, Host: how.Host, Policy: w.Input.Policy,
 		NoQuestions: how.NoQuestions,
 	}
+	if w.Input.Stdin {
+		r.Stdin = strings.NewReader("") // what it read before is in the record
+	}
 	x, err := s.prepare(&r)
 	if err == nil && w.Input.Timeout == 0 {
 		x.Timeout = 0
@@ -156,10 +266,13 @@ func (s *Session) suspendedExecution(w *Record, how Request) (*Execution, error)
 
 // checkSuspended refuses other code while a step waits.
 func (s *Session) checkSuspended(x *Execution) error {
-	if s.kept == nil || x != nil && x.resume != nil || s.kept.last.Kind != RecordWait {
+	if s.kept == nil || x != nil && x.resume != nil {
 		return nil
 	}
-	w := s.kept.last
+	w := s.kept.waiting()
+	if w == nil {
+		return nil
+	}
 	return &Error{
 		Err:   fmt.Errorf("%w: %s", ErrSuspended, w.Note),
 		Phase: PhaseRequest,

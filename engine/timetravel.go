@@ -12,14 +12,23 @@ import (
 
 // durableTurn waits for the session's turn, as an execution does, and calls f.
 func (s *Session) durableTurn(ctx context.Context, f func(ctx context.Context) error) error {
+	return s.durablePlace(ctx, func(ctx context.Context, _ *place) error { return f(ctx) })
+}
+
+// durablePlace is like durableTurn, for what has to know its place.
+func (s *Session) durablePlace(ctx context.Context, f func(ctx context.Context, p *place) error) error {
 	if s.kept == nil {
 		return &Error{Err: fmt.Errorf("%w: the session is in memory only", ErrNoStore), Phase: PhaseRequest, Hint: "open it by name, with Engine.Open"}
 	}
-	return s.exclusive(ctx, f)
+	return s.inTurn(ctx, f)
 }
 
 // exclusive calls f while no code runs in the session.
 func (s *Session) exclusive(ctx context.Context, f func(ctx context.Context) error) error {
+	return s.inTurn(ctx, func(ctx context.Context, _ *place) error { return f(ctx) })
+}
+
+func (s *Session) inTurn(ctx context.Context, f func(ctx context.Context, p *place) error) error {
 	if !s.e.enter() {
 		return &Error{Err: ErrClosed, Phase: PhaseRequest}
 	}
@@ -39,7 +48,7 @@ func (s *Session) exclusive(ctx context.Context, f func(ctx context.Context) err
 		return &Error{Err: ErrClosed, Phase: PhaseRequest}
 	}
 	defer s.begin(nil)
-	err = f(ctx)
+	err = f(ctx, place)
 	if s.box != nil {
 		s.rest()
 	}

@@ -44,6 +44,23 @@ func (s *wasmSandbox) fork(x *Execution, used *forked) func(*wasm.Memory) func(c
 			}
 			// The time limit comes with the context. A fork that is told to stop has nothing to clean up.
 			o := wasm.CallOptions{Process: p, Handle: handle, Grace: -1, MaxThreads: s.spec.Threads, MaxStacks: int(s.spec.Stacks)}
+			if x.Limit != nil {
+				// While it runs the limit does not stand still, whatever anybody is asked.
+				var rests bool
+				o.Idle = func(_ context.Context, idle bool) {
+					if rests = idle; idle {
+						x.Limit.Rest()
+					} else {
+						x.Limit.Work()
+					}
+				}
+				x.Limit.Work()
+				defer func() {
+					if !rests {
+						x.Limit.Rest()
+					}
+				}()
+			}
 			if x.MaxTicks > 0 {
 				o.MaxTicks = max(1, x.MaxTicks-min(x.MaxTicks, used.ticks.Load()))
 			}

@@ -8,18 +8,28 @@ import (
 
 // approve asks a person whether a tool may be called with arguments.
 func (c *Calls) approve(k *call, t *tool, args json.RawMessage) error {
-	reply := c.s.answered(t)
+	reply, q := c.s.answered(t), (*Question)(nil)
 	if reply == nil {
 		if c.o.Ask == nil {
 			return &Error{Code: CodeDenied, Message: t.names.full[0] + " needs a person's approval, and there is nobody to ask",
 				Hint: "run this where somebody can approve it"}
 		}
-		q := &Question{
+		if len(args) > maxApproval {
+			return &Error{Code: CodeTooLarge,
+				Message: t.names.full[0] + " needs a person's approval, and " + itoa(len(args)) + " bytes of arguments are more than " +
+					"the " + itoa(maxApproval) + " that a person is asked about",
+				Hint: "pass less at once",
+			}
+		}
+		q = &Question{
 			Kind: QuestionApproval, Args: c.h.scrubJSON(args),
 			Message: "May " + t.names.full[0] + " be called?",
 		}
+		k.approving(true)
 		var err error
-		if reply, err = c.ask(k.ctx, k, q); err != nil {
+		reply, err = c.ask(k.ctx, k, q)
+		k.approving(false)
+		if err != nil {
 			return err
 		}
 		if reply.Always {
@@ -30,7 +40,10 @@ func (c *Calls) approve(k *call, t *tool, args json.RawMessage) error {
 	k.approved = reply.Action
 	c.mu.Unlock()
 	if reply.Action == ActionAccept {
-		return nil
+		if q == nil || c.o.Approved == nil {
+			return nil
+		}
+		return c.o.Approved(k.ctx, q, k.started)
 	}
 	e := &Error{Code: CodeDenied, Message: "a person declined the call of " + t.names.full[0]}
 	if reply.Reason != "" {
@@ -39,12 +52,37 @@ func (c *Calls) approve(k *call, t *tool, args json.RawMessage) error {
 	return e
 }
 
-// maxElicitation bounds what a tool server may ask a person, in bytes.
-const maxElicitation = 256 << 10
+// approving notes that a person is asked whether the call may be made, so that nothing came of it yet.
+func (k *call) approving(yes bool) {
+	k.c.mu.Lock()
+	defer k.c.mu.Unlock()
+	k.approval = yes
+}
+
+// Bounds of questions: they are kept until somebody replies.
+const (
+	// maxApproval bounds the arguments that a person is asked about, in bytes.
+	maxApproval = 256 << 10
+	// maxElicitation bounds what a tool server may ask a person, in bytes.
+	maxElicitation = 256 << 10
+	// maxElicitations bounds how often it may ask during one call: a form for each step of some procedure is fine.
+	maxElicitations = 32
+)
 
 // elicit asks a person for what a tool server wants to know.
 func (c *Calls) elicit(ctx context.Context, k *call, q *Question) (*Reply, error) {
 	if c.o.Ask == nil || q == nil || len(q.Message)+len(q.Schema)+len(q.URL) > maxElicitation {
+		return &Reply{Action: ActionDecline}, nil
+	}
+	c.mu.Lock()
+	k.elicitations++
+	n, over := k.elicitations, k.finished
+	c.mu.Unlock()
+	if n > maxElicitations || over {
+		if n == maxElicitations+1 {
+			c.h.log.Warn("a tool server asks too often during one call; further questions are declined",
+				"server", k.tool.Server, "tool", k.tool.Tool)
+		}
 		return &Reply{Action: ActionDecline}, nil
 	}
 	own := *q

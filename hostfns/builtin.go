@@ -145,10 +145,8 @@ func jsonValue(v any) (*Value, error) {
 // catalogue returns that of a server which rules let be seen; name may be the server's or the module's.
 func (h *Host) catalogue(ctx context.Context, name string, r *rules) (*catalogue, error) {
 	s, e := h.server(name)
-	if e != nil {
-		return nil, e
-	}
-	if !r.server(s.name, s.module) {
+	if e != nil || !r.server(s.name, s.module) {
+		// The error names servers that are like it, of which some may be hidden by r alone.
 		return nil, h.noServer(name, r)
 	}
 	return s.catalogue(ctx)
@@ -190,9 +188,9 @@ func (h *Host) Signatures(ctx context.Context, name string) ([]*schema.Signature
 	return out, nil
 }
 
-// Stubs writes Python type stubs of all tools that the host's policy allows. Servers that cannot be listed are left out,
-// and are in the error.
-func (h *Host) Stubs(ctx context.Context, w io.Writer) error {
+// Modules returns the tool servers as Python modules, with the tools that the host's policy allows. Servers that cannot be
+// listed are left out, and are in the error.
+func (h *Host) Modules(ctx context.Context) ([]schema.Module, error) {
 	cats, failed := h.catalogues(ctx, h.seen(h.rules))
 	modules := make([]schema.Module, len(cats))
 	for i, cat := range cats {
@@ -202,5 +200,12 @@ func (h *Host) Stubs(ctx context.Context, w io.Writer) error {
 		}
 		modules[i] = m
 	}
-	return errors.Join(schema.WriteStubs(w, modules), joined(failed))
+	return modules, joined(failed)
+}
+
+// Stubs writes Python type stubs of all tools that the host's policy allows. Servers that cannot be listed are left out,
+// and are in the error.
+func (h *Host) Stubs(ctx context.Context, w io.Writer) error {
+	modules, err := h.Modules(ctx)
+	return errors.Join(schema.WriteStubs(w, modules), err)
 }

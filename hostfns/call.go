@@ -40,8 +40,10 @@ type call struct {
 	// abandon is set once the context is done.
 	abandon *time.Timer
 
-	approved string
-	events   int
+	approved     string
+	approval     bool // a person is asked whether it may be made
+	events       int
+	elicitations int
 
 	// direct calls are of the host itself: their value is kept, and not made into a handle.
 	direct bool

@@ -53,6 +53,9 @@ type ExecOptions struct {
 	// Ask asks a person; it waits until somebody replies or ctx is done. Nil: everything that needs approval is denied, and
 	// elicitations are declined. The time that it takes is not counted against the call's timeout.
 	Ask func(ctx context.Context, q *Question) (*Reply, error)
+	// Approved is told that a person has approved of the call that q asked about, which is made when it returns nil; started
+	// tells that it was started by OpStart. Nil: nobody needs to know.
+	Approved func(ctx context.Context, q *Question, started bool) error
 	// Pause is called before the execution waits for a person, and the function that it returns after; nil: nobody needs to
 	// know.
 	Pause func(ctx context.Context) (resume func())

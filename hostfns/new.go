@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -21,15 +22,16 @@ type Host struct {
 	servers []*server // sorted by name
 	byName  map[string]*server
 
-	indexes indexCache
-	closing sync.Once
-	closed  error
+	indexes  indexCache
+	searches chan struct{} // bounds those that run at once, in all sessions
+	closing  sync.Once
+	closed   error
 }
 
 // New returns a host. It does not start any tool server, and copies what it is given. Errors tell of two servers of one
 // name, and of names that cannot be used.
 func New(o *Options) (*Host, error) {
-	h := &Host{byName: map[string]*server{}}
+	h := &Host{byName: map[string]*server{}, searches: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	if o != nil {
 		h.o = *o
 	}

@@ -82,9 +82,12 @@ func (c *Calls) opStart(process int, head, body []byte) []byte {
 	return idFrame(k.id, nil)
 }
 
+// maxStarted bounds the calls that are started and not collected.
+func (c *Calls) maxStarted() int { return max(c.rules.maxCalls, DefaultMaxCalls) }
+
 // register gives a started call its ID. The number of those that were not collected is bounded.
 func (c *Calls) register(k *call) *Error {
-	if limit := max(c.rules.maxCalls, DefaultMaxCalls); len(c.started) >= limit {
+	if limit := c.maxStarted(); len(c.started) >= limit {
 		return &Error{Code: CodeBudget, Message: itoa(limit) + " calls are started and not collected yet, more may not be",
 			Hint: "wait for some of them first"}
 	}

@@ -15,7 +15,8 @@ import (
 type Underway struct {
 	// Done are the answers of calls that had ended, by ID.
 	Done map[int][]byte `json:"done,omitempty"`
-	// Running are the IDs of those that were being made, save for those that a person was asked about.
+	// Running are the IDs of those that were being made, save for those whose approval a person was asked for: those that a
+	// server asks something about have begun.
 	Running []int `json:"running,omitempty"`
 }
 
@@ -31,7 +32,7 @@ func (c *Calls) Underway() *Underway {
 				u.Done = map[int][]byte{}
 			}
 			u.Done[id] = k.answer
-		case k.launched && k.asked == 0:
+		case k.launched && !k.approval:
 			u.Running = append(u.Running, id)
 		}
 	}
@@ -59,7 +60,7 @@ func (c *Calls) Replayed(request, answer []byte) {
 		}
 		k := &call{c: c, fn: h.Fn, kind: kindOf(h.Fn), args: slices.Clone(h.Args), body: slices.Clone(body)}
 		c.replayedCall(k, answer)
-		if id := frameID(answer); op == OpStart && id > 0 {
+		if id := frameID(answer); op == OpStart && id > 0 && len(c.started) < c.maxStarted() {
 			k.started, k.id = true, id
 			if h.Queue != nil {
 				k.queue = *h.Queue

@@ -64,6 +64,13 @@ func (h *Host) search(ctx context.Context, query, server string, limit int, r *r
 	} else if cats, failed = h.catalogues(ctx, h.seen(r)); len(cats) == 0 && len(failed) > 0 {
 		return nil, nil, joinedError(failed)
 	}
+	// A search is no call that counts, and its program takes no place while it waits.
+	select {
+	case h.searches <- struct{}{}:
+		defer func() { <-h.searches }()
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
 	x := h.indexes.get(cats)
 	limit = min(cmp.Or(max(0, limit), defaultMatches), maxMatches)
 	out := []Match{}

@@ -44,7 +44,7 @@ type CallOptions struct {
 	// Timeout is the wall-clock limit; 0: none. When it is over, the guest gets an interrupt, and is killed if it still
 	// runs after Grace. The same happens when the context of the call is done.
 	Timeout time.Duration
-	// WallLimit takes the place of Timeout, for a limit that can be paused.
+	// WallLimit takes the place of Timeout, for a limit that can be paused. The call tells it when it is idle.
 	WallLimit *WallLimit
 	// Idle is told when every thread of the guest waits (true), and before one goes on (false), in turns. In the second case
 	// it may wait, for a place among those that run say, until ctx is done. A call can end while it is idle. Default: nobody.
@@ -190,6 +190,8 @@ func (im *Image) newCall(m *Memory, w *worker, entry *function, o *CallOptions) 
 	}
 	if c.opts.WallLimit == nil {
 		c.opts.WallLimit = NewWallLimit(c.opts.Timeout)
+	} else {
+		c.opts.Idle = c.opts.WallLimit.whileIdle(c.opts.Idle)
 	}
 	if c.opts.Grace == 0 {
 		c.opts.Grace = DefaultGrace

@@ -15,6 +15,7 @@ func TestWallLimit(t *testing.T) {
 		l.start(func() { close(over) })
 		time.Sleep(4 * time.Second)
 		first, second := l.Pause(), l.Pause()
+		l.Rest()
 		time.Sleep(time.Hour)
 		first()
 		first() // once is enough
@@ -33,6 +34,30 @@ func TestWallLimit(t *testing.T) {
 		}
 		l.stop()
 		l.Pause()() // after the call
+	})
+}
+
+// A guest that has something asked and goes on meanwhile has no more time than others.
+func TestWallLimitOfABusyGuest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewWallLimit(10 * time.Second)
+		over := make(chan struct{})
+		began := time.Now()
+		l.start(func() { close(over) })
+		defer l.Pause()()
+		idle := l.whileIdle(nil)
+		time.Sleep(3 * time.Second)
+		idle(t.Context(), true)
+		time.Sleep(time.Hour)
+		l.Work() // a copy of it
+		time.Sleep(3 * time.Second)
+		l.Rest()
+		time.Sleep(time.Hour)
+		idle(t.Context(), false)
+		<-over
+		if took := time.Since(began); took != 2*time.Hour+10*time.Second {
+			t.Errorf("over after %v", took)
+		}
 	})
 }
 

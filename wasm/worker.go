@@ -27,13 +27,16 @@ type worker struct {
 type slot struct {
 	mem     *Memory
 	install bool
-	parked  []byte
 }
+
+// parked is the memory of all workers that have none. Nothing runs on it: instances have no data segments and no start
+// functions.
+var parked = make([]byte, pageSize)
 
 func (s *slot) Reallocate(size uint64) []byte {
 	switch {
 	case s.install && s.mem == nil:
-		return s.parked
+		return parked
 	case s.install:
 		return s.mem.buf
 	case s.mem == nil:
@@ -48,7 +51,7 @@ func (s *slot) Free() {}
 // newWorker instantiates the module on m, which becomes the installed memory.
 func (im *Image) newWorker(ctx context.Context, m *Memory) (*worker, error) {
 	w := &worker{im: im}
-	w.slot = slot{mem: m, install: true, parked: make([]byte, pageSize)}
+	w.slot = slot{mem: m, install: true}
 	alloc := experimental.MemoryAllocatorFunc(func(_, _ uint64) experimental.LinearMemory { return &w.slot })
 	cfg := wazero.NewModuleConfig().WithName("").WithStartFunctions()
 	var err error

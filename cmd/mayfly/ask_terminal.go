@@ -97,9 +97,9 @@ func (t *terminalLines) line(ctx context.Context, prompt string) (string, error)
 	}
 }
 
-// plain undoes what a program may have done to the terminal to make a question unreadable: colours, a scroll region, a line
-// that is not ended.
-const plain = "\x1b[0m\x1b[!p\r\n"
+// plain undoes what a program may have done to the terminal to make a question unreadable: a control string that has no end
+// yet (cancelled, and ended for terminals that only know that), colours, a scroll region, a line that is not ended.
+const plain = "\x18\x1b\\\x1b[0m\x1b[!p\r\n"
 
 // ask puts a question to the person at the terminal.
 func (t *terminalLines) ask(ctx context.Context, q *hostfns.Question) (*hostfns.Reply, error) {

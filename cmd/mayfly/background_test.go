@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -100,11 +101,15 @@ func endCommand(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(b.in.Close())
 	case "kill":
 		ts.Check(b.cmd.Process.Kill())
-	case "interrupt":
+	case "interrupt", "terminate":
 		if runtime.GOOS == "windows" {
 			ts.Fatalf("processes cannot be interrupted there: skip the script with [!windows]")
 		}
-		ts.Check(b.cmd.Process.Signal(os.Interrupt))
+		signal := os.Signal(os.Interrupt)
+		if args[1] == "terminate" {
+			signal = syscall.SIGTERM
+		}
+		ts.Check(b.cmd.Process.Signal(signal))
 	default:
 		ts.Fatalf("signal %s is not known here", args[1])
 	}

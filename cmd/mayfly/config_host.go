@@ -26,7 +26,7 @@ func hostSettings() []setting {
 		{"max-calls", fmt.Sprint(hostfns.DefaultMaxCalls), "host calls of an execution: far more than a sensible program makes"},
 		{"call bytes", mib(hostfns.DefaultMaxBytes), "arguments and results of an execution's calls together"},
 		{"parallel calls", fmt.Sprint(hostfns.DefaultMaxParallel), "of an execution at once; more wait for their turn"},
-		{"call-timeout", hostfns.DefaultCallTimeout.String(), "one host call, besides the time that a person takes to decide"},
+		{"call-timeout", hostfns.DefaultCallTimeout.String(), "one call of a tool or HTTP request, besides the time that a person takes to decide"},
 		{"call retries", fmt.Sprint(hostfns.DefaultRetries), "of tools that are marked idempotent, when their server failed"},
 		{"inline result", mib(hostfns.DefaultMaxInline), "a larger result stays on the host, and the program gets a handle"},
 		{"handles", mib(hostfns.DefaultMaxHandles), "large results that a session keeps on the host; the oldest go first"},

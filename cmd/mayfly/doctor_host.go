@@ -25,7 +25,7 @@ func (f *hostFlags) diagnoseHost(c *cobra.Command, start bool, patience time.Dur
 	}
 	ctx, cancel := context.WithTimeout(c.Context(), patience)
 	defer cancel()
-	h, err := spec.Host(ctx, hostOptions())
+	h, err := spec.Host(ctx, hostOptions(false))
 	if err != nil {
 		return []engine.Check{failedCheck("configuration", err)}
 	}

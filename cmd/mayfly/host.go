@@ -21,6 +21,8 @@ type offer struct {
 	config json.RawMessage
 	// ifNone tells that the process's own host comes first: the command line names nothing.
 	ifNone bool
+	// verbose: what tool servers write is shown.
+	verbose bool
 }
 
 // offer makes it of the flags. durable tells that there is a session.
@@ -36,7 +38,7 @@ func (f *hostFlags) offer(c *cobra.Command, durable bool) (*offer, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &offer{policy: p, ifNone: !f.given(c)}
+	o := &offer{policy: p, ifNone: !f.given(c), verbose: f.verbose}
 	if cfg.Empty() && o.ifNone {
 		return o, nil
 	}
@@ -66,7 +68,7 @@ func (o *offer) host(ctx context.Context) (*hostfns.Host, error) {
 	if o.spec == nil {
 		return nil, nil
 	}
-	h, err := o.spec.Host(ctx, hostOptions())
+	h, err := o.spec.Host(ctx, hostOptions(o.verbose))
 	if err != nil {
 		return nil, configError(err)
 	}
@@ -89,8 +91,15 @@ func (f *hostFlags) serverHost(c *cobra.Command) (*hostfns.Host, error) {
 	return o.host(c.Context())
 }
 
-func hostOptions() *config.HostOptions {
-	return &config.HostOptions{CacheDir: toolsCache(), Version: version().Version, Logger: newLogger()}
+// hostOptions are those of all hosts. verbose: what tool servers write to standard error is shown.
+func hostOptions(verbose bool) *config.HostOptions {
+	o := &config.HostOptions{CacheDir: toolsCache(), Version: version().Version, Logger: newLogger()}
+	if verbose {
+		o.Stderr = func(server, line string) {
+			fmt.Fprintln(os.Stderr, printable(short("mayfly: "+server+": "+line, 2000)))
+		}
+	}
+	return o
 }
 
 // toolsCache is where listings of tools are kept, "" for nowhere: beside the compiled guests.
@@ -115,7 +124,7 @@ func newHost(ctx context.Context, b json.RawMessage) (*hostfns.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return spec.Host(ctx, hostOptions())
+	return spec.Host(ctx, hostOptions(false))
 }
 
 // closeHost ends the tool servers. A nil host has none.

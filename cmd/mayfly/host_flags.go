@@ -61,8 +61,8 @@ func addOfferFlags(c *cobra.Command, f *hostFlags) {
 	fl.StringArrayVar(&f.allowSecret, "allow-secret", nil,
 		"let the program send a secret to a destination: `NAME=DESTINATION`, tool:SERVER.TOOL or http:HOST[:PORT]; may be repeated")
 	fl.StringArrayVar(&f.allowHTTP, "allow-http", nil,
-		"let the program make requests that match `RULE`: [private] [METHOD,...] [SCHEME://]HOST[:PORT][/PATH]; may be "+
-			"repeated")
+		"let the program make requests that match `RULE`: [private] [METHOD,...] [SCHEME://]HOST[:PORT][/PATH], by default "+
+			"GET and HEAD, https, and hosts with public addresses; may be repeated")
 	fl.StringVar(&f.llmBaseURL, "llm-base-url", "",
 		"let the program use ask_llm with the OpenAI-compatible server at `URL`; default: $OPENAI_BASE_URL, else OpenAI's")
 	fl.StringVar(&f.llmModel, "llm-model", "", "let the program use ask_llm with this `MODEL`")
@@ -79,8 +79,8 @@ func addHostFlags(c *cobra.Command, f *hostFlags) {
 	fl.StringArrayVar(&f.denyTool, "deny-tool", nil, "let it neither see nor call tools that match `GLOB`; may be repeated")
 	fl.BoolVar(&f.readOnly, "read-only-tools", false, "let it call only tools whose servers say that they change nothing")
 	fl.StringArrayVar(&f.approve, "approve", nil, "ask you before each call of a tool that matches `GLOB`; may be repeated")
-	fl.IntVar(&f.maxCalls, "max-calls", hostfns.DefaultMaxCalls, "host calls that an execution may make; 0: none")
-	fl.DurationVar(&f.callTimeout, "call-timeout", hostfns.DefaultCallTimeout, "limit of one host call")
+	fl.IntVar(&f.maxCalls, "max-calls", hostfns.DefaultMaxCalls, "calls of tools, models and HTTP that an execution may make; 0: none")
+	fl.DurationVar(&f.callTimeout, "call-timeout", hostfns.DefaultCallTimeout, "limit of one call of a tool or of one HTTP request; models have a limit of their own")
 }
 
 // addQuestionFlags adds those of commands that show a program's events.
@@ -88,7 +88,7 @@ func addQuestionFlags(c *cobra.Command, f *hostFlags) {
 	fl := c.Flags()
 	fl.StringVar(&f.onQuestion, "on-question", questionsAsk,
 		"`HOW` to answer what needs a person: ask at the terminal (without one it is denied), wait for mayfly questions, or deny")
-	fl.BoolVarP(&f.verbose, "verbose", "v", false, "show progress and logs of tool servers, and what models say, on stderr")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "show on stderr what tool servers log, write and tell of their progress, and what models say")
 }
 
 // checkQuestions finds what is wrong with the flags of addQuestionFlags.

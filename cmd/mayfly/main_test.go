@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 		// The server that scripts name in their mcp.json.
 		"toolserver": func() { os.Exit(toolServer(os.Args[1:])) },
 		"questionid": func() { os.Exit(questionID(os.Args[1:])) },
+
+		"untilsuspended": func() { os.Exit(untilSuspended(os.Args[1:])) },
 	})
 }
 

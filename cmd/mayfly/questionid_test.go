@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"syscall"
+	"time"
 )
 
 // questionID is the command `questionid COMMAND ARG...`: it runs a command, in whose arguments ID stands for the question
@@ -24,6 +26,10 @@ func questionID(args []string) int {
 			args[i] = open[0].ID
 		}
 	}
+	// Where it can be, this process becomes the command, so that a signal to it is one to the command.
+	if path, err := exec.LookPath(args[0]); err == nil {
+		_ = syscall.Exec(path, args, os.Environ())
+	}
 	c := exec.Command(args[0], args[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := c.Run(); err != nil && c.ProcessState == nil {
@@ -31,4 +37,26 @@ func questionID(args []string) int {
 		return 111
 	}
 	return c.ProcessState.ExitCode()
+}
+
+// untilSuspended is the command `untilsuspended COMMAND ARG...`: it waits until the question is suspended, and runs the
+// command as questionid does.
+func untilSuspended(args []string) int {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		out, err := exec.Command("mayfly", "questions", "list", "--json").Output()
+		var open []struct{ Suspended bool }
+		if err == nil {
+			err = json.Unmarshal(out, &open)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "untilsuspended:", err)
+			return 111
+		}
+		// When its process has just ended it is neither open nor suspended yet.
+		if len(open) == 1 && open[0].Suspended {
+			return questionID(args)
+		}
+	}
+	fmt.Fprintln(os.Stderr, "untilsuspended: the question is not suspended after a minute")
+	return 111
 }

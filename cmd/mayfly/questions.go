@@ -19,7 +19,12 @@ func newQuestions() *cobra.Command {
 		Short: "Answer what programs wait for: approvals of tool calls, and what tool servers ask",
 		Long: `A program in a session waits when it calls a tool that --approve or the configuration
 wants approved, or when a tool server asks for something. With --on-question wait, or
-in the sessions of mayfly serve, the question stays open until it is answered here.`,
+in the sessions of mayfly serve, the question stays open until it is answered here.
+
+There is no limit to that: the time does not count for --timeout and --call-timeout. A
+question about an approval is also there when the process that ran the program has
+ended, however it did: it is suspended then, and the program goes on from there with
+the reply. Ctrl-C ends the program and its question, and so does mayfly rewind.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -79,9 +84,10 @@ func newQuestionsReply() *cobra.Command {
 		Long: `Answers a question; the program that waits goes on. Without --accept, --decline or
 --cancel, the question is shown at the terminal, and asked there.
 
-When the process that ran the program has ended (the question is suspended), the step
-goes on here: its output is shown, and its exit code is that of this command. Name
-the tool servers that it uses with --tools, unless the configuration does.`,
+When the process that ran the program has ended, or the command that waited for it (the
+question is suspended), the step goes on here: what it called before is not called
+again, its output is shown, and its exit code is that of this command. Name the tool
+servers that it uses with --tools, unless the configuration does.`,
 		Example: `  mayfly questions reply qu_1 --accept
   mayfly questions reply qu_1 --decline --reason 'not on a Friday'
   mayfly questions reply qu_2 --accept --content '{"name": "demo"}'

@@ -202,6 +202,8 @@ func dash(s string) string {
 // whatOf tells in a line what a step did.
 func whatOf(s *httpapi.Step) string {
 	switch {
+	case s.Kind == engine.RecordWait: // the code is told by the step that it became
+		return s.Note
 	case s.Code != "":
 		return s.Code
 	case s.Origin != nil && s.Origin.Session != s.Session:
@@ -223,6 +225,9 @@ func showStep(w io.Writer, s *httpapi.Step) error {
 	}
 	if s.Note != "" {
 		t.row("note", s.Note)
+	}
+	if q := s.Question; q != nil {
+		t.row("question", printable(q.ID)+": "+headline(q))
 	}
 	if r := s.Result; r != nil {
 		ticks := count(int(min(r.Usage.CPUTicks, 1<<30)), "CPU tick")

@@ -109,7 +109,7 @@ below and to the configuration (mayfly config --help).
 func addSandboxFlags(c *cobra.Command, f *runFlags) {
 	fl := c.Flags()
 	fl.DurationVar(&f.timeout, "timeout", f.timeout,
-		"wall-clock limit; the program gets a TimeoutError, and a second to clean up")
+		"wall-clock limit, without the time that it waits for a person; the program gets a TimeoutError, and a second to clean up")
 	fl.Var(&f.memory, "memory", "limit of the interpreter's memory")
 	fl.IntVar(&f.threads, "threads", f.threads, "threads that the program may have at once, the main thread included")
 	fl.Var(&f.output, "max-output", "bytes kept of each of stdout and stderr; the rest is dropped and counted")

@@ -68,15 +68,19 @@ func newSessionsList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if asJSON {
-			return writeJSON(os.Stdout, all)
+		list, err := withQuestions(ctx, s, all)
+		if err != nil {
+			return err
 		}
-		if len(all) == 0 {
+		if asJSON {
+			return writeJSON(os.Stdout, list)
+		}
+		if len(list) == 0 {
 			s.sayEmpty()
 			return nil
 		}
 		t := newTable(os.Stdout, "NAME", "STEP", "LAST ACTIVE", "EXPIRES", "STATE", "LABELS")
-		for _, i := range all {
+		for _, i := range list {
 			t.row(i.ID, fmt.Sprint(i.Step), localTime(i.Active), localTime(i.Expires), stateOf(&i), labelText(i.Labels))
 		}
 		return t.flush()
@@ -85,8 +89,38 @@ func newSessionsList() *cobra.Command {
 	return c
 }
 
-func stateOf(i *engine.SessionInfo) string {
+// listedSession is a session with the questions that code in it waits for the reply to.
+type listedSession struct {
+	engine.SessionInfo
+	// Questions are their IDs, the oldest first.
+	Questions []string `json:"questions,omitempty"`
+}
+
+func withQuestions(ctx context.Context, s *sessions, all []engine.SessionInfo) ([]listedSession, error) {
+	list := make([]listedSession, 0, len(all))
+	if len(all) == 0 {
+		return list, nil
+	}
+	open, err := s.Questions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	by := map[string][]string{}
+	for _, q := range open {
+		by[q.Session] = append(by[q.Session], q.ID)
+	}
+	for _, i := range all {
+		list = append(list, listedSession{i, by[i.ID]})
+	}
+	return list, nil
+}
+
+func stateOf(i *listedSession) string {
 	switch {
+	case len(i.Questions) > 0 && i.Running:
+		return "waiting"
+	case len(i.Questions) > 0: // its process has ended
+		return "suspended"
 	case i.Running:
 		return "running"
 	case i.Open:
@@ -117,18 +151,25 @@ func newSessionsShow() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if asJSON {
-			return writeJSON(os.Stdout, i)
+		list, err := withQuestions(ctx, s, []engine.SessionInfo{*i})
+		if err != nil {
+			return err
 		}
-		return showSession(i)
+		if asJSON {
+			return writeJSON(os.Stdout, list[0])
+		}
+		return showSession(&list[0])
 	})
 }
 
-func showSession(i *engine.SessionInfo) error {
+func showSession(i *listedSession) error {
 	t := newTable(os.Stdout)
 	t.row("name", i.ID)
 	t.row("language", i.Language)
 	t.row("state", stateOf(i))
+	for _, q := range i.Questions {
+		t.row("question", q+"; mayfly questions reply "+q)
+	}
 	t.row("last step", fmt.Sprint(i.Step))
 	t.row("created", localTime(i.Created))
 	t.row("last active", localTime(i.Active))

@@ -17,6 +17,8 @@ import (
 type table struct {
 	w    io.Writer
 	rows [][]string
+	// width is that of a line; what does not fit is left out. Default: as wide as it comes.
+	width int
 }
 
 func newTable(w io.Writer, head ...string) *table {
@@ -51,7 +53,11 @@ func (t *table) flush() error {
 		for i, c := range row {
 			line += c + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c)+2)
 		}
-		fmt.Fprintln(w, strings.TrimRight(line, " "))
+		line = strings.TrimRight(line, " ")
+		if t.width > 3 {
+			line = short(line, t.width)
+		}
+		fmt.Fprintln(w, line)
 	}
 	return w.Flush()
 }
@@ -123,6 +129,15 @@ func bytesText(n int64) string {
 }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// terminalWidth is the number of characters in a line of a terminal; 0: it is none, or it does not tell.
+func terminalWidth(f *os.File) int {
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
 
 // count is "1 step", "2 steps".
 func count(n int, what string) string {

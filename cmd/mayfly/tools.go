@@ -12,10 +12,12 @@ import (
 
 	"github.com/mayfly-run/mayfly/engine"
 	"github.com/mayfly-run/mayfly/hostfns"
+	"github.com/mayfly-run/mayfly/hostfns/tools"
 )
 
-// toolsPatience is how long a tool server has to start and list its tools: npx may have to download it first.
-const toolsPatience = time.Minute
+// toolsPatience is how long a command for tools may take. It is more than a server has to start (npx may have to download it
+// first), so that one that does not start ends with an error that says so.
+const toolsPatience = tools.DefaultStartTimeout + 30*time.Second
 
 func newTools() *cobra.Command {
 	c := &cobra.Command{
@@ -63,7 +65,8 @@ func toolsCommand(c *cobra.Command, f func(ctx context.Context, h *hostfns.Host,
 		}
 		ctx, cancel := context.WithTimeout(c.Context(), patience)
 		defer cancel()
-		o := hostOptions()
+		verbose, _ := c.Flags().GetBool("verbose") // not all have the flag
+		o := hostOptions(verbose)
 		o.Started = tellServer
 		h, err := spec.Host(ctx, o)
 		if err != nil {

@@ -54,7 +54,7 @@ terminal.`,
 	fl.StringVarP(&output, "output", "o", "",
 		"write the result to `FILE`; of several images or the like the second goes to FILE.2, and so on")
 	fl.BoolVar(&raw, "raw", false, "print all of the result as JSON, data in base64")
-	fl.BoolVarP(&verbose, "verbose", "v", false, "show progress and logs of the server on stderr")
+	fl.BoolVarP(&verbose, "verbose", "v", false, "show on stderr what the server logs, writes and tells of its progress")
 	return c
 }
 

@@ -135,8 +135,10 @@ func (l *listed) list(ctx context.Context, h *hostfns.Host, refresh bool) error 
 func describeError(err error) *listedError {
 	var e *hostfns.Error
 	switch {
+	case errors.Is(err, context.Canceled):
+		return &listedError{hostfns.CodeCancelled, "it was interrupted", ""}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &listedError{hostfns.CodeTimeout, "it took too long", "give it more time with --timeout"}
+		return &listedError{hostfns.CodeTimeout, "it did not answer in time", "give it more with --timeout"}
 	case errors.As(err, &e):
 		return &listedError{e.Code, e.Message, e.Hint}
 	}
@@ -149,14 +151,14 @@ func showServers(all []listed, asJSON bool) error {
 			return err
 		}
 	} else {
-		t := newTable(os.Stdout, "TOOL", "IN PYTHON", "ABOUT")
+		t := newToolsTable()
 		for _, s := range all {
 			for _, tool := range s.Tools {
 				python := "(denied)"
 				if tool.Python != "" {
-					python = short("tools."+s.Module+"."+tool.line, 80)
+					python = "tools." + s.Module + "." + tool.line
 				}
-				t.row(short(s.Name+"."+tool.Name, 60), python, short(summary(tool.Tool), 100))
+				t.tool(s.Name+"."+tool.Name, python, summary(tool.Tool))
 			}
 			if len(s.Tools) == 0 && s.err == nil {
 				t.row(s.Name, "tools."+s.Module, "(it has no tools)")
@@ -169,6 +171,23 @@ func showServers(all []listed, asJSON bool) error {
 		}
 	}
 	return failedServers(all)
+}
+
+// toolsTable is a table of tools. At a terminal it is as wide as that.
+type toolsTable struct{ *table }
+
+func newToolsTable() toolsTable {
+	t := newTable(os.Stdout, "TOOL", "IN PYTHON", "ABOUT")
+	t.width = terminalWidth(os.Stdout)
+	return toolsTable{t}
+}
+
+func (t toolsTable) tool(name, python, about string) {
+	most := 80
+	if t.width > 0 {
+		most = min(most, max(40, t.width/3)) // so that the last column has some place, too
+	}
+	t.row(short(name, 60), short(python, most), short(about, 100))
 }
 
 // failedServers tells of the servers that could not be listed, and returns the error that has the exit code.

@@ -39,9 +39,9 @@ func newToolsSearch() *cobra.Command {
 			fmt.Fprintln(os.Stderr, "no tool was found; mayfly tools list shows all")
 			return nil
 		}
-		t := newTable(os.Stdout, "TOOL", "IN PYTHON", "ABOUT")
+		t := newToolsTable()
 		for _, m := range found {
-			t.row(short(m.Server+"."+m.Tool, 60), short(m.Signature, 80), short(m.Summary, 100))
+			t.tool(m.Server+"."+m.Tool, m.Signature, m.Summary)
 		}
 		return t.flush()
 	})

@@ -167,7 +167,7 @@ func TestDenied(t *testing.T) {
 	}
 	c := client(t, nil, Options{}, "api.example/v1", "GET http://[::1]:8080")
 	_, _, err := c.do(t.Context(), request{URL: "https://api.example/v2"}, "")
-	wantCode(t, err, hostfns.CodeDenied, "what is allowed of this host: https://api.example/v1", `--allow-http "https://api.example/"`)
+	wantCode(t, err, hostfns.CodeDenied, "what is allowed of this host: GET https://api.example/v1", `--allow-http "https://api.example/"`)
 	_, _, err = c.do(t.Context(), request{URL: "https://api.example/v1/%2e%2e%2f"}, "")
 	wantCode(t, err, hostfns.CodeDenied, "more ways than one")
 	_, _, err = c.do(t.Context(), request{Method: "PUT", URL: "http://[::1]:8080"}, "")

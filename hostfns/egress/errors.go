@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -30,7 +31,7 @@ func (c *Client) denied(method string, t *target) *hostfns.Error {
 		if !r.allowsHost(t.host) || len(here) == 5 {
 			continue
 		}
-		here = append(here, r.String())
+		here = append(here, r.told())
 		if p := t.path; !p.plain { // is it only the path's spelling?
 			p.plain = true
 			if r.allowsPath(&p) && r.Path != "/" {
@@ -43,6 +44,19 @@ func (c *Client) denied(method string, t *target) *hostfns.Error {
 		e.Message += "; what is allowed of this host: " + strings.Join(here, "; ")
 	}
 	return e
+}
+
+// told is the rule as text, with its methods also when they are the default.
+func (r Rule) told() string {
+	text := r.String()
+	if slices.Equal(r.Methods, []string{"GET", "HEAD"}) {
+		private, rest := "", text
+		if after, ok := strings.CutPrefix(text, "private "); ok {
+			private, rest = "private ", after
+		}
+		return private + "GET " + rest
+	}
+	return text
 }
 
 // explain turns an error into what the guest is told: never an address of the host's network, nor a file or a secret.

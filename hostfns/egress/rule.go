@@ -52,11 +52,19 @@ func parseRule(text string) (Rule, error) {
 		return r, errors.New("it is too long")
 	}
 	words := strings.Fields(text)
-	if len(words) > 1 && words[0] == "private" {
-		r.AllowPrivate, words = true, words[1:]
+	for i := 0; i < 2 && i+1 < len(words); i++ {
+		if words[i] == "private" {
+			r.AllowPrivate, words = true, slices.Delete(words, i, i+1)
+			break
+		}
 	}
 	if len(words) == 2 {
 		r.Methods, words = strings.Split(words[0], ","), words[1:]
+		for _, m := range r.Methods {
+			if up := strings.ToUpper(m); m != up && !slices.Contains(knownMethods, up) {
+				return r, fmt.Errorf("%q is no method; * stands for every one", cut(m, 40))
+			}
+		}
 	}
 	if len(words) != 1 {
 		return r, errors.New(`it should be like "GET,POST https://api.example.com/v1/"`)
@@ -72,13 +80,22 @@ func parseRule(text string) (Rule, error) {
 		}
 		r.Path, rest = p, rest[:i]
 	}
+	if strings.Contains(rest, "@") {
+		return r, errors.New("it has a user name; programs send their credentials in headers")
+	}
 	host, ports, err := cutPorts(rest)
 	if err != nil {
 		return r, err
 	}
+	if r.Scheme == "" && slices.Contains(knownMethods, host) {
+		return r, fmt.Errorf("after the method %s a host is missing", host)
+	}
 	r.Host, r.Ports = host, ports
 	return r.normal()
 }
+
+// knownMethods are no names of hosts in the text of a rule, and may be written in small letters.
+var knownMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 // cutPorts takes the ports from the end of HOST[:PORT,...].
 func cutPorts(text string) (host string, ports []uint16, err error) {

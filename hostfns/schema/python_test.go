@@ -48,7 +48,7 @@ def stubs(text):
 def annotation(n):
     for x in ast.walk(n):
         match x:
-            case ast.Name(id="str" | "int" | "float" | "bool" | "list" | "dict" | "Any" | "Literal" | "_R" | "_P" | "Callable"):
+            case ast.Name(id="str" | "int" | "float" | "bool" | "list" | "dict" | "Any" | "Literal" | "_R" | "_P" | "Callable" | "_Matches"):
                 pass
             case ast.Constant() | ast.Subscript() | ast.BinOp() | ast.BitOr() | ast.Load() | ast.Tuple() | ast.List() | ast.UnaryOp() | ast.USub() | ast.Attribute():
                 pass

@@ -14,14 +14,19 @@ func TestStubs(t *testing.T) {
 		{Name: "search", Description: "Says \"\"\" and \\d.\n\nIn two parts.", InputSchema: json.RawMessage(searchSchema)},
 	})
 	modules := []Module{{Name: "everything", Server: "everything", Doc: "Shows all features.", Tools: everything}, {Name: "empty", Server: "empty"}}
-	var b, one strings.Builder
+	var b, one, pkg strings.Builder
 	if err := WriteStubs(&b, modules); err != nil {
 		t.Fatal(err)
 	}
 	if err := WriteModuleStubs(&one, &modules[0]); err != nil {
 		t.Fatal(err)
 	}
-	for file, got := range map[string]string{"testdata/tools.pyi": b.String(), "testdata/everything.pyi": one.String()} {
+	if err := WritePackageStubs(&pkg, modules); err != nil {
+		t.Fatal(err)
+	}
+	for file, got := range map[string]string{
+		"testdata/tools.pyi": b.String(), "testdata/everything.pyi": one.String(), "testdata/package.pyi": pkg.String(),
+	} {
 		if os.Getenv("UPDATE") != "" {
 			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 				t.Fatal(err)
@@ -37,6 +42,7 @@ func TestStubs(t *testing.T) {
 	}
 	ask(t, "stubs", b.String())
 	ask(t, "stubs", one.String())
+	ask(t, "stubs", pkg.String())
 }
 
 func FuzzStubs(f *testing.F) {
@@ -51,6 +57,11 @@ func FuzzStubs(f *testing.F) {
 		m := Module{Name: tools[0].Module(), Server: text, Doc: text, Tools: tools}
 		var b strings.Builder
 		if err := WriteStubs(&b, []Module{m}); err != nil {
+			t.Fatal(err)
+		}
+		ask(t, "stubs", b.String())
+		b.Reset()
+		if err := WritePackageStubs(&b, []Module{m}); err != nil {
 			t.Fatal(err)
 		}
 		ask(t, "stubs", b.String())

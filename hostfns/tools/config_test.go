@@ -72,16 +72,17 @@ func TestParseErrors(t *testing.T) {
 		`{"inputs": [{"id": "x"}], "servers": {}}`:                   `prompts for inputs are not supported; use ${VARIABLE}`,
 		`{"servers": {"x": 1}}`:                                      `server "x": a number where an object {...} is expected`,
 		`{"servers": {"x": {}, "x": {}}}`:                            `it is there twice`,
-		`{"servers": {"": {"command": "x"}}}`:                        `a name has 1 to 512 bytes`,
-		`{"servers": {"a\nb": {"command": "x"}}}`:                    `a name has 1 to 512 bytes`,
-		`{"servers": {"\ud800": {"command": "x"}}}`:                  `a name has 1 to 512 bytes`,
-		`{"servers": {"x": {}}}`:                                     `server "x": it has no command`,
-		`{"servers": {"x": {"type": "http"}}}`:                       `it has no url`,
+		`{"servers": {"": {"command": "x"}}}`:                        `the name of a server has 1 to 512 bytes`,
+		`{"servers": {"a\nb": {"command": "x"}}}`:                    `the name of a server has 1 to 512 bytes`,
+		`{"servers": {"\ud800": {"command": "x"}}}`:                  `the name of a server has 1 to 512 bytes`,
+		`{"servers": {"x": {}}}`:                                     `server "x": it has no command, and no url`,
+		`{"servers": {"x": {"type": "http"}}}`:                       `it has no command, and no url`,
 		`{"servers": {"x": {"type": "stdio", "url": "http://a"}}}`:   `it has no command`,
 		`{"servers": {"x": {"command": "y", "url": "http://a"}}}`:    `it has a command and a url`,
 		`{"servers": {"x": {"type": "ws", "url": "http://a"}}}`:      `"ws" is none of stdio, streamable-http (or http) and sse`,
 		`{"servers": {"x": {"type": "sse", "transport": "sse"}}}`:    `there is another one, type`,
 		`{"servers": {"x": {"command": 1}}}`:                         `server "x": command: a number where a string is expected`,
+		`{"servers": {"x": {"command": ["y", "z"]}}}`:                `command: a list where a string is expected`,
 		`{"servers": {"x": {"command": null}}}`:                      `command: null where a string is expected`,
 		"{\"servers\": {\"x\": {\"command\": \"y\",\n\"args\": 5}}}": `f.json:2: server "x": args: a number where a list of strings is expected`,
 		`{"servers": {"x": {"args": [1]}}}`:                          `args: a list of something else where a list of strings is expected`,
@@ -108,7 +109,7 @@ func TestParseErrors(t *testing.T) {
 	if _, err := Parse(make([]byte, maxConfig+1), ""); err == nil {
 		t.Error("it is not too large")
 	}
-	if _, err := New(&Config{Servers: map[string]Server{"x": {}}}, nil); err == nil || !strings.Contains(err.Error(), `"x": it has no command`) {
+	if _, err := New(&Config{Servers: map[string]Server{"x": {}}}, nil); err == nil || !strings.Contains(err.Error(), `"x": it has no command, and no url`) {
 		t.Errorf("%v", err)
 	}
 }

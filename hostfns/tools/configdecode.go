@@ -146,7 +146,7 @@ func (d *decoder) servers(f field) error {
 	}
 	for _, f := range fields {
 		if f.name == "" || len(f.name) > maxServerName || strings.ContainsFunc(f.name, badInName) {
-			return d.wrong(f.offset, f.name, "", "a name has 1 to %d bytes of UTF-8, without control characters", maxServerName)
+			return d.wrong(f.offset, f.name, "", "the name of a server has 1 to %d bytes of UTF-8, without control characters", maxServerName)
 		}
 		s, disabled, err := d.server(f)
 		if err != nil {
@@ -239,7 +239,7 @@ func (d *decoder) decode(f field, server string, v any) error {
 		expected = "true or false"
 	}
 	got := kindOf(f.raw)
-	if got == "a list" {
+	if _, list := v.(*[]string); list && got == "a list" {
 		got = "a list of something else"
 	}
 	return d.wrong(f.offset, server, f.name, "%s where %s is expected", got, expected)
@@ -320,6 +320,8 @@ func (s *Server) check() error {
 		return fmt.Errorf("the transport %.100q is none of stdio, streamable-http and sse", s.Transport)
 	case s.Command != "" && s.URL != "":
 		return errors.New("it has a command and a url; one of them is needed")
+	case s.Command == "" && s.URL == "":
+		return errors.New("it has no command, and no url")
 	case s.Transport == TransportStdio && s.Command == "":
 		return errors.New("it has no command")
 	case s.Transport != TransportStdio && s.URL == "":

@@ -70,8 +70,17 @@ func findProgram(command, dir string, environ []string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("there is no program %.100q in PATH (%.1000s); install it, or give its path", command,
-		getFrom(environ, "PATH"))
+	return "", noProgram(command, getFrom(environ, "PATH"))
+}
+
+func noProgram(command, path string) error {
+	advice := "install it, or give its path"
+	if words := strings.Fields(command); len(words) > 1 {
+		advice = fmt.Sprintf("if that is a program and its arguments, write \"command\": %.100q and the rest into \"args\"", words[0])
+	} else if path == "" {
+		advice = "PATH is empty, give the program's path"
+	}
+	return fmt.Errorf("there is no program %.100q in PATH; %s", command, advice)
 }
 
 // extensions are what may be missing at the end of a program's name.

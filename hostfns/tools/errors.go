@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mayfly-run/mayfly/hostfns"
+	"github.com/mayfly-run/mayfly/hostfns/secrets"
 )
 
 var (
@@ -61,9 +62,16 @@ func (s *server) startError(err error, p *process) *hostfns.Error {
 		e.Hint = authHint
 	case s.conf.Transport == TransportHTTP && (hasStatus(err, http.StatusNotFound) || hasStatus(err, http.StatusMethodNotAllowed)):
 		e.Hint = `look at the url; if the server has the older transport only, add "type": "sse" to its configuration`
+	case s.conf.Transport == TransportSSE && slices.ContainsFunc(notSSE, func(status int) bool { return hasStatus(err, status) }):
+		e.Hint = `look at the url; if the server has the newer transport, its "type" is "streamable-http"`
+	case errors.Is(err, secrets.ErrUnknown):
+		e.Hint = "whoever runs this has to give it: --secret NAME=env:VARIABLE, or secrets in the configuration"
 	}
 	return e
 }
+
+// notSSE are what a server of the newer transport says to a client of the older one.
+var notSSE = []int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable}
 
 const authHint = "give the server's credentials in its headers in the configuration"
 
@@ -119,8 +127,12 @@ func plain(err error) string {
 	if errors.Is(err, errDied) {
 		return errDied.Error()
 	}
-	return strings.ReplaceAll(err.Error(), "rejected by transport: ", "")
+	return sdkWords.Replace(err.Error())
 }
+
+// sdkWords are the SDK's words for what it was doing, which say nothing to those who do not know MCP.
+var sdkWords = strings.NewReplacer("rejected by transport: ", "", `calling "initialize": `, "", `sending "initialize": `, "",
+	`calling "tools/list": `, "", `sending "tools/list": `, "", `calling "tools/call": `, "", `sending "tools/call": `, "")
 
 // callError is the error of a call that failed, except for those that say that the server has no such tool.
 func (s *session) callError(err error, o *outcome) *hostfns.Error {

@@ -41,7 +41,7 @@ const (
 	maxRequests = 64      // that are not answered yet
 	maxRequest  = 1 << 20 // bytes of what is passed on: decoded, it can be many times as large
 	maxBatch    = 1000    // messages at once
-	maxSkipped  = 20      // warnings about what is skipped
+	maxSkipped  = 3       // warnings about what is skipped; some servers log to stdout
 )
 
 // codeTooLarge is an error code of JSON-RPC's range for implementations. It only goes from here to there within this process.

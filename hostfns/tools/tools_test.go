@@ -260,7 +260,7 @@ func TestEmptyEnvironment(t *testing.T) {
 	}
 	s := one(t, &Options{Getenv: func(string) (string, bool) { return "", false }}, Server{Command: "sh"})
 	_, err := s.Tools(within(t), "x")
-	if e := asError(t, err); !strings.Contains(e.Message, `there is no program "sh" in PATH ()`) {
+	if e := asError(t, err); !strings.Contains(e.Message, `there is no program "sh" in PATH; PATH is empty`) {
 		t.Errorf("%+v", e)
 	}
 }
@@ -291,6 +291,7 @@ func TestStartsThatCannotBe(t *testing.T) {
 		{secret, "args[0]: ${secret:TOKEN}: there are no secrets here"},
 		{input, "args[0]: ${input:key}: prompts for inputs are not supported"},
 		{Server{Command: "mayfly-test-no-such-program"}, `there is no program "mayfly-test-no-such-program" in PATH`},
+		{Server{Command: "npx -y x"}, `write "command": "npx" and the rest into "args"`},
 		{Server{Command: "./nothing"}, "the command cannot be run: stat "},
 		{Server{Command: "/"}, "/ is a directory"},
 		{Server{Command: "sh", Cwd: "nothing/here"}, "cwd: stat "},

@@ -22,6 +22,9 @@ type HostOptions struct {
 	CacheDir string
 	// Started is told when a tool server is started, from any goroutine. Default: nobody.
 	Started func(server string)
+	// Stderr gets what tool servers write to their standard error, by lines and without secrets, from any goroutine.
+	// Default: the Logger, for debugging.
+	Stderr func(server, line string)
 	// Logger gets what an operator may want to know. Default: slog.Default().
 	Logger *slog.Logger
 }
@@ -50,6 +53,9 @@ func (s *Spec) Host(ctx context.Context, o *HostOptions) (h *hostfns.Host, err e
 	}
 	own := *o
 	own.Logger = scrubbed(o.Logger, set)
+	if tell := o.Stderr; tell != nil {
+		own.Stderr = func(server, line string) { tell(server, string(set.Scrub([]byte(line)))) }
+	}
 	o = &own
 	ho := &hostfns.Options{Policy: s.Policy, Secrets: set, Functions: map[string]hostfns.Function{}, Logger: o.Logger,
 		OwnTime: []string{llm.FnAsk, llm.FnBatch}}

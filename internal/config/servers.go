@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 
 	"github.com/mayfly-run/mayfly/hostfns"
 	"github.com/mayfly-run/mayfly/hostfns/secrets"
@@ -78,6 +80,11 @@ func (s *Spec) addTools(t ToolFile) error {
 	if err != nil {
 		return err
 	}
+	for _, other := range s.Tools {
+		if err := distinct(&t, parsed, &other); err != nil {
+			return err
+		}
+	}
 	s.Tools = append(s.Tools, t)
 	s.Warnings = append(s.Warnings, parsed.Warnings...)
 	for _, name := range startVariables() {
@@ -95,6 +102,25 @@ func (s *Spec) addTools(t ToolFile) error {
 				s.carry(name)
 			}
 		}
+	}
+	return nil
+}
+
+// distinct finds a server of t that another file has as well.
+func distinct(t *ToolFile, parsed *tools.Config, other *ToolFile) error {
+	before, err := tools.Parse([]byte(other.Text), other.Path)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(parsed.Servers)) {
+		if _, ok := before.Servers[name]; !ok {
+			continue
+		}
+		err := fmt.Errorf("there are two of this name, the other one is in %s; give one another name, or leave it out", other.Path)
+		if other.Path == t.Path {
+			err = errors.New("there are two of this name; the file is named twice")
+		}
+		return &tools.ConfigError{File: t.Path, Server: name, Err: err}
 	}
 	return nil
 }
@@ -143,7 +169,8 @@ func (s *Spec) providers(set *secrets.Set, o *HostOptions) (all []hostfns.Provid
 			parsed.Dir = s.Dir
 		}
 		servers, err := tools.New(parsed, &tools.Options{
-			CacheDir: o.CacheDir, Getenv: s.getenv, Expand: set.Expand, ClientVersion: o.Version, Started: o.Started, Logger: o.Logger,
+			CacheDir: o.CacheDir, Getenv: s.getenv, Expand: set.Expand, ClientVersion: o.Version, Started: o.Started,
+			Logger: o.Logger, Stderr: o.Stderr,
 		})
 		if err != nil {
 			return all, err

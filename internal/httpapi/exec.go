@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -113,16 +114,21 @@ func (h *handler) offer(r *http.Request, req *engine.Request, q *HostRequest) (r
 	return release, err
 }
 
+// errGone is why an execution ends whose client is gone without a word. Its terminal may have been closed, or the connection
+// lost: so what a person has to decide then can still be decided. Who does not want the execution any more cancels it.
+var errGone = fmt.Errorf("the client is gone: %w, %w", context.Canceled, engine.ErrSuspended)
+
 // stream answers with the events of an execution, and its result.
 func (h *handler) stream(
 	w http.ResponseWriter, r *http.Request, s *engine.Session, req engine.Request, stdin bool,
 	run func(context.Context, engine.Request) (*engine.Result, error),
 ) {
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
+	defer cancel(nil)
+	defer context.AfterFunc(r.Context(), func() { cancel(errGone) })()
 	out := newEvents(w)
 	defer out.close()
-	x := &execution{cancel: cancel, ctx: ctx}
+	x := &execution{cancel: func() { cancel(nil) }, ctx: ctx}
 	id := h.running.add(x)
 	defer h.running.remove(id)
 	req.OnEvent = func(e engine.Event) {

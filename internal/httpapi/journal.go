@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mayfly-run/mayfly/engine"
+	"github.com/mayfly-run/mayfly/hostfns"
 	"github.com/mayfly-run/mayfly/hostfns/cas"
 )
 
@@ -26,6 +27,8 @@ type Step struct {
 	Note    string            `json:"note,omitempty"`
 	// Origin is the step whose state a rewind or fork brought.
 	Origin *engine.StepRef `json:"origin,omitempty"`
+	// Question is what a step of the kind "wait" waits for the reply to.
+	Question *hostfns.Question `json:"question,omitempty"`
 	// Status and WallMS are those of the result, for a list.
 	Status engine.Status `json:"status,omitempty"`
 	WallMS float64       `json:"wall_ms"`
@@ -44,10 +47,14 @@ type Step struct {
 
 // newStep makes a Step of a record, without its code and result.
 func newStep(r *engine.Record) *Step {
-	return &Step{
+	s := &Step{
 		Session: r.Session, Step: r.Step, Kind: r.Kind, Time: r.Time, Note: r.Note, Origin: r.Origin,
 		Hash: r.Hash(), Previous: r.Previous, State: &r.State,
 	}
+	if r.Wait != nil {
+		s.Question = &r.Wait.Question
+	}
+	return s
 }
 
 // fullStep adds what else is stored of it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -218,6 +219,114 @@ func TestReplyWhileDraining(t *testing.T) {
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// askRequest runs a program that needs an approval as a client of its own, and returns the question and the execution's ID when
+// it is asked. leave ends the client without a word.
+func askRequest(t *testing.T, s *service) (q hostfns.Question, execution string, leave func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	body := `{"session": {}, "code": "from tools.calc import add, danger\nn = add(a=1, b=2)\ndanger(a=n, b=4)", "host": {"server": "calc"}}`
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://mayfly/v1/sessions/demo/exec", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	tr := httpapi.Transport(s.socket)
+	resp, err := tr.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave = func() {
+		cancel()
+		resp.Body.Close()
+	}
+	t.Cleanup(leave)
+	for d := json.NewDecoder(resp.Body); ; {
+		var e httpapi.Event
+		if err := d.Decode(&e); err != nil {
+			t.Fatalf("it did not ask: %v", err)
+		}
+		if e.Event == "started" {
+			execution = e.Execution
+		}
+		if e.Event == string(hostfns.EventQuestion) {
+			if err := json.Unmarshal(e.Info, &q); err != nil {
+				t.Fatal(err)
+			}
+			return q, execution, leave
+		}
+	}
+}
+
+// suspended waits until there is no question of code that runs, and returns those that are suspended.
+func (s *service) suspended(t *testing.T) []engine.OpenQuestion {
+	t.Helper()
+	for {
+		i, err := s.Session(t.Context(), "demo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i.Running {
+			continue
+		}
+		all, err := s.Questions(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range all {
+			if !q.Suspended {
+				t.Errorf("%+v", q)
+			}
+		}
+		return all
+	}
+}
+
+// TestClientGoesAway: the question of an execution stays when its client is gone without a word, and not when that has
+// cancelled the execution.
+func TestClientGoesAway(t *testing.T) {
+	t.Parallel()
+	s := serveTools(t)
+	_, execution, _ := askRequest(t, s)
+	if status, body := s.request(t, "DELETE", "/v1/executions/"+execution, "", ""); status != http.StatusAccepted {
+		t.Fatalf("%d %s", status, body)
+	}
+	if all := s.suspended(t); len(all) > 0 {
+		t.Errorf("cancelled: %+v", all)
+	}
+
+	q, _, leave := askRequest(t, s)
+	leave()
+	all := s.suspended(t)
+	if len(all) != 1 || all[0].ID != q.ID {
+		t.Fatalf("the client is gone: %+v", all)
+	}
+	if _, err := s.Exec(t.Context(), "demo", exec("1")); !errors.Is(err, engine.ErrSuspended) {
+		t.Errorf("other code: %v", err)
+	}
+	if err := s.Reply(t.Context(), q.ID, hostfns.Reply{Action: hostfns.ActionAccept}); !errors.Is(err, engine.ErrNoQuestion) {
+		t.Errorf("a reply to nobody: %v", err)
+	}
+	r, err := s.Resume(t.Context(), "demo", q.ID, hostfns.Reply{Action: hostfns.ActionAccept}, exec(""))
+	if err != nil || string(r.Result) != "7" {
+		t.Errorf("%v %+v", err, r)
+	}
+	list := map[int]*hostfns.Question{}
+	for step, err := range s.Steps(t.Context(), "demo", 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if step.Kind == engine.RecordWait {
+			list[step.Step] = step.Question
+		}
+	}
+	if len(list) != 2 || list[r.Step-1] == nil || list[r.Step-1].ID != q.ID {
+		t.Errorf("%+v", list)
+	}
+	if r, err := s.Exec(t.Context(), "demo", exec("2 + 2")); err != nil || string(r.Result) != "4" {
+		t.Errorf("%v %+v", err, r)
 	}
 }
 

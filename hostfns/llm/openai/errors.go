@@ -73,7 +73,8 @@ func (f *failure) has(words ...string) bool {
 const (
 	hintKey = "whoever runs this has to check the API key of the model (apiKey of llm in the configuration), and that it may " +
 		"use the model"
-	hintURL = "whoever runs this has to check the URL of the model server (baseURL of llm in the configuration; most end in " +
+	hintLater = "try again later"
+	hintURL   = "whoever runs this has to check the URL of the model server (baseURL of llm in the configuration; most end in " +
 		"/v1), and that it runs"
 )
 
@@ -124,7 +125,7 @@ func (f *failure) mapped() *hostfns.Error {
 	case f.status == http.StatusNotFound || f.status == http.StatusMethodNotAllowed || f.status >= 300 && f.status < 400:
 		return fail(hostfns.CodeUnavailable, false, hintURL, "there is no model server at the configured URL (HTTP %d)", f.status)
 	case f.status == http.StatusRequestTimeout || f.status == http.StatusConflict || f.status == http.StatusTooEarly || f.status >= 500:
-		return fail(hostfns.CodeUnavailable, true, "", "the model server failed (HTTP %d): %s", f.status, said)
+		return fail(hostfns.CodeUnavailable, true, hintLater, "the model server failed (HTTP %d): %s", f.status, said)
 	case f.status >= 400:
 		return fail(hostfns.CodeRequest, false, "", "the model server does not accept the request: %s", said)
 	default: // in a stream
@@ -167,7 +168,7 @@ func mapOther(err error) *hostfns.Error {
 	case errors.As(err, &unknown), errors.As(err, &cert), errors.As(err, &host):
 		return unavailable(false, "its certificate is not valid")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, net.ErrClosed):
-		return &hostfns.Error{Code: hostfns.CodeUnavailable, Message: "the model server closed the connection", Retryable: true}
+		return &hostfns.Error{Code: hostfns.CodeUnavailable, Message: "the model server closed the connection", Hint: hintLater, Retryable: true}
 	case errors.As(err, &syntax), errors.As(err, &kind), errors.Is(err, sdk.ErrTooManyEmptyStreamMessages):
 		return hostfns.Errorf(hostfns.CodeServer, "the model server's answer makes no sense")
 	case isLocal(err):

@@ -15,15 +15,32 @@ class Tool(Generic[_P, _R]):
 class ToolError(RuntimeError):
     """A failed call of a tool."""
 
-    server: str
-    tool: str
+    server: str | None
+    tool: str | None
     code: str
     message: str
     hint: str | None
     data: Any
+    retry_after: float | None
+    retryable: bool
 
-def search(query: str, limit: int = 10) -> list[dict[str, Any]]: ...
-def describe(tool: str) -> str: ...
+class _Match:
+    """A tool that a search found."""
+
+    server: str
+    tool: str
+    name: str
+    import_: str
+    signature: str
+    summary: str
+
+class _Matches(list[_Match]):
+    """The tools that a search found, best first."""
+
+    failed: dict[str, str]
+
+def search(query: str, limit: int = 10, server: Any = None) -> _Matches: ...
+def describe(ref: Any) -> str: ...
 def servers() -> list[str]: ...
 
 class everything:

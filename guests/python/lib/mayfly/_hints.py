@@ -3,10 +3,22 @@
 # Top-level modules of well-known packages with native code, which no WebAssembly sandbox can load.
 NATIVE = frozenset(
     "numpy pandas scipy sklearn matplotlib PIL cv2 torch tensorflow jax lxml pydantic_core orjson ujson psycopg2 "
-    "cryptography polars pyarrow numba h5py statsmodels xgboost lightgbm seaborn shapely fiona geopandas grpc zmq "
-    "greenlet gevent uvloop tiktoken tokenizers sentencepiece nltk spacy bs4 requests httpx aiohttp yaml".split()
+    "cryptography polars pyarrow numba h5py statsmodels xgboost lightgbm shapely fiona geopandas grpc zmq "
+    "greenlet gevent uvloop tiktoken tokenizers sentencepiece spacy".split()
 )
-PURE = frozenset("bs4 requests httpx aiohttp yaml nltk seaborn".split())
+
+# What does the work of well-known packages here.
+INSTEAD = {
+    **dict.fromkeys(
+        ("httpx", "aiohttp", "urllib3", "httplib2", "pycurl"),
+        "HTTP works through requests and urllib.request, as far as the host allows it (--allow-http)",
+    ),
+    **dict.fromkeys(
+        ("openai", "anthropic", "litellm", "ollama", "cohere", "mistralai"),
+        "language models are asked by ask_llm: from mayfly import ask_llm (--llm-model)",
+    ),
+    **dict.fromkeys(("mcp", "fastmcp"), "tool servers are modules: import tools, from tools.SERVER import TOOL (--tools)"),
+}
 
 
 def hint(exc):
@@ -31,6 +43,8 @@ def _module(name):
 
     if name in sys.stdlib_module_names:
         return f"{name} is part of Python but cannot work in a WebAssembly sandbox; see: mayfly guest python --modules"
-    if name in NATIVE and name not in PURE:
+    if name in INSTEAD:
+        return f"{name} is not in the sandbox; {INSTEAD[name]}"
+    if name in NATIVE:
         return f"{name} has native code, which a WebAssembly sandbox cannot load; only the standard library is there"
     return f"{name} is not in the sandbox, which has the standard library only; mount it as /packages (--mount DIR:/packages)"

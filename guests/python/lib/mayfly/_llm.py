@@ -30,6 +30,14 @@ class LLMError(_host.HostError):
 
     __module__ = "mayfly"
 
+    @classmethod
+    def of(cls, head):
+        if head.get("code") == "unavailable" and not head.get("hint"):
+            if any(text in head.get("message", "") for text in ("no function llm.", "no host functions")):
+                head = {**head, "message": "no language model is configured for this sandbox"}
+            head = {**head, "hint": "whoever starts the sandbox names a model: --llm-model MODEL, or llm in the configuration"}
+        return super().of(head)
+
 
 def ask_llm(prompt, *, context=None, schema=None, model=None, system=None, temperature=None, max_tokens=None, cache=None):
     """Asks a language model, and returns its answer.

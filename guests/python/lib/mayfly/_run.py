@@ -10,7 +10,7 @@ import sys
 import time
 import types
 
-from mayfly import _errors, _host, _json, _loop, _results, _sources, _streams, _threads
+from mayfly import _errors, _host, _json, _loop, _rehearsal, _results, _sources, _streams, _threads
 
 # Bound early: the program may replace any of these.
 _compile = _mayfly.compile
@@ -242,16 +242,18 @@ def incomplete(source):
     return _frame(_dumps({"incomplete": more}).encode())
 
 
+def _rehearse(handle, source, **more):
+    head = _dumps({"filename": "<warm-up>", "argv": ["x"], "result": True, **more}).encode()
+    return handle(b"\1\0\0\0" + len(head).to_bytes(4, "little") + head + source)
+
+
 def warm_up(handle):
     """Takes the paths of a first execution, so that their caches are in the template."""
     sources = (b"1 + 1", b"x = 1\nx", b"1 /", b"1 / 0", b"import os\nprint(end='')\nraise ValueError('x')")
     # Until the adaptive interpreter has specialised the code: it counts in the code itself, and so makes pages private.
     for i, source in enumerate(sources * 30):
-        head = {"filename": "<warm-up>", "argv": ["x"], "result": True}
-        if i % 10 == 0:
-            head.update(reseed=True, env={}, stdin=True)
-        head = _dumps(head).encode()
-        handle(b"\1\0\0\0" + len(head).to_bytes(4, "little") + head + source)
+        _rehearse(handle, source, **({"reseed": True, "env": {}, "stdin": True} if i % 10 == 0 else {}))
+    _rehearsal.run(lambda source: _rehearse(handle, source), 30)
     _sources.clear()
     _modules.pop("__main__", None)
     _main()
@@ -268,5 +270,4 @@ def settle(handle):
     """Called last in the template, when new objects begin to lie together: moves what a step changes to them."""
     _sources.install()
     _streams.install()
-    _host.settle()
     warm_up(handle)

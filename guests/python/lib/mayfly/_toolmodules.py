@@ -21,18 +21,18 @@ _DOC = """Tools of the host. Each server is a module, each tool a function:
     tools.servers()                      lists the servers: {all}
 """
 
-_known = (-1, {})  # the execution in which the host was asked, and its servers: original names by that of the module
+#: The execution in which the host was asked, and its servers: original names by that of the module.
+_known = [-1, {}]
 
 
 def _servers():
     """Returns the servers; the host is asked once in an execution."""
-    global _known
     if _known[0] != _host.execution[0]:
         try:
             found = {s["name"]: s["server"] for s in _call("tools.servers", {})["servers"]}
         except _HostError:
             found = {}
-        _known = _host.execution[0], found
+        _known[:] = _host.execution[0], found
     return _known[1]
 
 
@@ -165,3 +165,9 @@ def hint(exc):
 
 def install():
     sys.meta_path.insert(0, _Finder)
+
+
+def settle():
+    """Forgets the servers, and moves what each execution changes to objects that are made now."""
+    global _known
+    _known = [-1, {}]
