@@ -73,6 +73,8 @@ type hostCalls struct {
 	calls  *hostfns.Calls // nil without a host
 	handle hostFunction
 	waited atomic.Int64 // nanoseconds
+	// refused are the calls where there is no host.
+	refused replayedCalls
 
 	forked atomic.Bool // there are or were copies of the program
 
@@ -88,7 +90,11 @@ type hostCalls struct {
 
 // beginCalls makes x.Handle.
 func (s *Session) beginCalls(ctx context.Context, x *Execution, id string) *hostCalls {
-	h := &hostCalls{id: id, handle: noHost, asked: map[int]hostfns.Question{}}
+	h := &hostCalls{id: id, asked: map[int]hostfns.Question{}}
+	h.handle = func(ctx context.Context, request []byte) []byte {
+		h.refused.note(request)
+		return noHost(ctx, request)
+	}
 	switch session := s.hostSession(x.Host); {
 	case s.e.call != nil:
 		h.handle = s.e.call
@@ -160,6 +166,12 @@ func (h *hostCalls) end(r *Result) {
 	h.suspending.Lock()
 	h.over = true
 	h.suspending.Unlock()
+	h.refused.mu.Lock()
+	for _, c := range h.refused.calls {
+		c.Outcome = hostfns.CodeUnavailable
+		r.HostCalls = append(r.HostCalls, c)
+	}
+	h.refused.mu.Unlock()
 	h.mu.Lock()
 	h.ended = true
 	h.mu.Unlock()

@@ -233,7 +233,7 @@ bad_request
 ok ok ok 
 budget ask less, or have whoever runs this raise maxCalls of llm in the configuration (llm.Options.MaxCalls)
 `
-	if r.Status != engine.StatusOK || string(r.Stdout) != want {
+	if r.Status != engine.StatusOK || r.Stdout != want {
 		t.Errorf("%s\n%s", describe(r), r.Stdout)
 	}
 	s.fails("ask_llm('key')", "mayfly.LLMError", "API key")

@@ -13,7 +13,7 @@ import (
 	"github.com/mayfly-run/mayfly/hostfns"
 )
 
-// ErrNoQuestion: there is no open question of this ID. Somebody else may have replied to it, or nobody needs to know any more.
+// ErrNoQuestion means that there is no open question of this ID. Somebody else may have replied to it, or nobody needs to know any more.
 var ErrNoQuestion = errors.New("no such question")
 
 // OpenQuestion is a question that an execution waits for the reply to.

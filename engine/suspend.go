@@ -13,7 +13,7 @@ import (
 	"github.com/mayfly-run/mayfly/hostfns/cas"
 )
 
-// ErrSuspended: the session has a step that waits for a reply to a question, and the process in which it ran has ended.
+// ErrSuspended means that the session has a step that waits for a reply to a question, and the process in which it ran has ended.
 var ErrSuspended = errors.New("a step of the session waits for a reply")
 
 const suspendedMessage = "the step waits for a reply, and goes on from there when it comes, in another process if need be"
@@ -126,7 +126,7 @@ func (s *Session) storeWait(h *hostCalls, x *Execution, q *hostfns.Question) (st
 	}
 	size := len(encoded)
 	rec.Tape, rec.Wait = &tape, &Wait{Question: *q}
-	if len(underway.Done)+len(underway.Running) > 0 {
+	if len(underway.Done)+len(underway.Running)+len(underway.Told) > 0 {
 		data, err := json.Marshal(underway)
 		if err != nil || len(data) > maxTape {
 			return false, err
@@ -191,6 +191,9 @@ func (s *Session) Resume(ctx context.Context, question string, r hostfns.Reply, 
 		w := s.kept.waiting()
 		if w == nil || w.Wait.Question.ID != question {
 			return &Error{Err: fmt.Errorf("%w: %.80q", ErrNoQuestion, question), Phase: PhaseRequest}
+		}
+		if err := s.canResume(&w.Wait.Question, how.Host); err != nil {
+			return err
 		}
 		x, err := s.suspendedExecution(w, how)
 		if err != nil {
@@ -283,3 +286,19 @@ func (s *Session) checkSuspended(x *Execution) error {
 
 // before returns the step before the ones that wait.
 func (k *kept) before() int { return k.last.Input.After }
+
+// canResume refuses a reply that would be lost, since the tool that was asked about is not there.
+func (s *Session) canResume(q *hostfns.Question, h *hostfns.Host) error {
+	if h == nil {
+		h = s.e.opts.Host
+	}
+	if h != nil {
+		for _, server := range h.Servers() {
+			if server.Name == q.Server {
+				return nil
+			}
+		}
+	}
+	return requestError("name the tool servers that the step was started with, as by --tools; the question stays open",
+		"the tool server %.100q, which the question is about, is not there", q.Server)
+}

@@ -181,7 +181,8 @@ func TestApprovalSurvivesACrash(t *testing.T) {
 	if r.Status != engine.StatusOK || string(r.Result) != `["count 1", "danger 2", "count 3", true]` || a.called() != "count danger count" {
 		t.Errorf("%s, %s, %s", describe(r), r.Result, a.called())
 	}
-	if r.Stdout != "begin\n" || len(r.HostCalls) != 3 || r.HostCalls[0].Outcome != "ok" {
+	if r.Stdout != "begin\n" || len(r.HostCalls) != 3 || r.HostCalls[0].Outcome != "ok" || r.HostCalls[0].WallMS == 0 ||
+		r.HostCalls[1].Approved != hostfns.ActionAccept {
 		t.Errorf("%q %+v", r.Stdout, r.HostCalls)
 	}
 	want(t, s, "x + len([a, b, c])", "43")
@@ -270,6 +271,85 @@ func TestApprovalsOfGatheredCallsSurvive(t *testing.T) {
 		t.Errorf("%s after %s", a.called(), q.ID)
 	}
 	if v := a.verify("demo"); v.Divergence != nil || v.Identical != v.Executed {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestApprovalsAreInTheJournal: who approved what is there after every way to the end of the step.
+func TestApprovalsAreInTheJournal(t *testing.T) {
+	a := newApprovals(t)
+	s := a.session("demo", nil)
+	const code = "from tools import t\n[t.danger(x=1), t.danger(x=2)]"
+	q, done := a.untilAsked(s, code)
+	a.restart()
+	<-done
+	s = a.session("demo", nil)
+	second := make(chan hostfns.Question, 1)
+	go func() {
+		r, err := s.Resume(context.Background(), q.ID, hostfns.Reply{Action: hostfns.ActionAccept}, engine.Request{OnEvent: func(e engine.Event) {
+			var q hostfns.Question
+			if e.Kind == engine.EventKind(hostfns.EventQuestion) && json.Unmarshal(e.Data, &q) == nil {
+				second <- q
+			}
+		}})
+		_, _ = r, err
+	}()
+	q = <-second
+	a.restart()
+	s = a.session("demo", nil)
+	r, err := s.Resume(t.Context(), q.ID, hostfns.Reply{Action: hostfns.ActionAccept}, engine.Request{})
+	if err != nil || r.Status != engine.StatusOK || len(r.HostCalls) != 2 {
+		t.Fatalf("%v %s %+v", err, describe(r), r)
+	}
+	for i, c := range r.HostCalls {
+		if c.Approved != hostfns.ActionAccept {
+			t.Errorf("call %d: %+v", i, c)
+		}
+	}
+}
+
+// TestReplyWithoutTheTools: a reply that could not be acted on does not use up the question.
+func TestReplyWithoutTheTools(t *testing.T) {
+	a := newApprovals(t)
+	q, done := a.untilAsked(a.session("demo", nil), callTools)
+	a.restart()
+	<-done
+	s := a.session("demo", nil)
+	other, err := hostfns.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	accept := hostfns.Reply{Action: hostfns.ActionAccept}
+	if _, err := s.Resume(t.Context(), q.ID, accept, engine.Request{Host: other}); !errors.Is(err, engine.ErrRequest) {
+		t.Errorf("%v", err)
+	}
+	if open, err := a.Questions(t.Context()); err != nil || len(open) != 1 {
+		t.Fatalf("%v %+v", err, open)
+	}
+	if r, err := s.Resume(t.Context(), q.ID, accept, engine.Request{}); err != nil || r.Status != engine.StatusOK {
+		t.Errorf("%v %s", err, describe(r))
+	}
+}
+
+// TestCallsWithoutAHost are in the journal as well, and so no divergence.
+func TestCallsWithoutAHost(t *testing.T) {
+	a := newApprovals(t)
+	s := a.session("demo", nil)
+	exec(t, s, "from tools.t import count\ncount()")
+	none, err := hostfns.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	execRequest(t, s, engine.Request{Code: "try: count()\nexcept Exception as e: print(e.code)", Host: none})
+	a.close()
+	a.o.Host = nil
+	a.open()
+	s = a.session("demo", nil)
+	r := execRequest(t, s, engine.Request{Code: "try: count()\nexcept Exception as e: print(e.code)"})
+	if r.Stdout != "unavailable\n" || len(r.HostCalls) != 1 || r.HostCalls[0].Outcome != "unavailable" {
+		t.Errorf("%q %+v", r.Stdout, r.HostCalls)
+	}
+	if v := a.verify("demo"); v.Divergence != nil || v.Identical != v.Executed || v.Executed != 3 {
 		t.Errorf("%+v", v)
 	}
 }

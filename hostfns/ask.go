@@ -46,6 +46,9 @@ func (c *Calls) approve(k *call, t *tool, args json.RawMessage) error {
 		return c.o.Approved(k.ctx, q, k.started)
 	}
 	e := &Error{Code: CodeDenied, Message: "a person declined the call of " + t.names.full[0]}
+	if reply.Action == ActionCancel {
+		e.Message = "nobody approved the call of " + t.names.full[0]
+	}
 	if reply.Reason != "" {
 		e.Message += ": " + reply.Reason
 	}
@@ -61,8 +64,9 @@ func (k *call) approving(yes bool) {
 
 // Bounds of questions: they are kept until somebody replies.
 const (
-	// maxApproval bounds the arguments that a person is asked about, in bytes.
-	maxApproval = 256 << 10
+	// maxApproval bounds the arguments that a person is asked about, in bytes: nobody reads more, and a durable session has to
+	// store the question in a record.
+	maxApproval = 96 << 10
 	// maxElicitation bounds what a tool server may ask a person, in bytes.
 	maxElicitation = 256 << 10
 	// maxElicitations bounds how often it may ask during one call: a form for each step of some procedure is fine.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"time"
 )
 
 // An execution that waits for a person may outlive its process: its code is run again later, and what it called before is
@@ -18,6 +19,14 @@ type Underway struct {
 	// Running are the IDs of those that were being made, save for those whose approval a person was asked for: those that a
 	// server asks something about have begun.
 	Running []int `json:"running,omitempty"`
+	// Told is what the audit knows of the calls so far besides their answers, in the order of records.
+	Told []Told `json:"told,omitempty"`
+}
+
+// Told is what a Record has that cannot be had from a call's answer.
+type Told struct {
+	Approved string        `json:"approved,omitempty"`
+	Wall     time.Duration `json:"wall_ns,omitempty"`
 }
 
 // Underway tells what is under way.
@@ -37,6 +46,9 @@ func (c *Calls) Underway() *Underway {
 		}
 	}
 	slices.Sort(u.Running)
+	for _, r := range c.records {
+		u.Told = append(u.Told, Told{r.Approved, r.Wall})
+	}
 	return u
 }
 
@@ -116,6 +128,14 @@ func (c *Calls) Continue(u *Underway) {
 	defer c.mu.Unlock()
 	if c.over() {
 		return
+	}
+	for i, t := range u.Told[:min(len(u.Told), len(c.records))] {
+		r := c.records[i]
+		r.Wall = max(t.Wall, 0)
+		switch t.Approved {
+		case ActionAccept, ActionDecline, ActionCancel:
+			r.Approved = t.Approved
+		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.started)) {
 		k := c.started[id]

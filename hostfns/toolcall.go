@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mayfly-run/mayfly/hostfns/schema"
+	"github.com/mayfly-run/mayfly/hostfns/secrets"
 )
 
 // Back-off between tries of a call: the first wait, and the longest, which also bounds what a server may ask for.
@@ -82,7 +83,11 @@ func (h *Host) reveal(args json.RawMessage, destination string) (json.RawMessage
 	}
 	args, err := h.o.Secrets.RevealJSON(args, destination)
 	if err != nil {
-		return nil, Errorf(CodeDenied, "%w", err)
+		e := Errorf(CodeDenied, "%w", err)
+		if errors.Is(err, secrets.ErrDestination) {
+			e.Hint = "whoever starts the sandbox says where a secret may go: --allow-secret NAME=" + destination
+		}
+		return nil, e
 	}
 	return args, nil
 }

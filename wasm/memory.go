@@ -66,12 +66,7 @@ func (im *Image) NewMemory(o *MemoryOptions) (*Memory, error) {
 	if m := im.ready.take(limit); m != nil {
 		return m, nil
 	}
-	m, err := im.newMemory(int(limit))
-	if err == nil {
-		// So many at once that none is ready: the pages that all use cost less together than by a fault for each.
-		_ = m.region.populate(im.read, im.hot)
-	}
-	return m, err
+	return im.newMemory(int(limit))
 }
 
 func (im *Image) newMemory(limit int) (*Memory, error) {

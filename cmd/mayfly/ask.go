@@ -130,8 +130,7 @@ func (a *asker) run() {
 // answer gets a reply to q and sends it. ctx ends when the question is settled in another way.
 func (a *asker) answer(ctx context.Context, q *hostfns.Question) error {
 	r := &hostfns.Reply{Action: hostfns.ActionDecline}
-	switch a.mode {
-	case questionsWait:
+	if a.mode == questionsWait {
 		fmt.Fprintf(os.Stderr, "mayfly: waiting for a reply: %s\n  hint: mayfly questions reply %s --accept, or --decline\n",
 			headline(q), printable(q.ID))
 		return nil
@@ -141,7 +140,7 @@ func (a *asker) answer(ctx context.Context, q *hostfns.Question) error {
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "mayfly: denied, since there is no terminal to ask at: %s\n  hint: %s\n", headline(q),
 				"with --session and --on-question wait it stays open for: mayfly questions")
-			r.Reason = "it needs the approval of a person, and there is no terminal to ask at"
+			r.Action, r.Reason = hostfns.ActionCancel, "it needs the approval of a person, and there is no terminal to ask at"
 			return a.send(ctx, q, r)
 		}
 		a.terminal = t

@@ -105,7 +105,7 @@ func endCommand(ts *testscript.TestScript, neg bool, args []string) {
 		if runtime.GOOS == "windows" {
 			ts.Fatalf("processes cannot be interrupted there: skip the script with [!windows]")
 		}
-		signal := os.Signal(os.Interrupt)
+		signal := os.Interrupt
 		if args[1] == "terminate" {
 			signal = syscall.SIGTERM
 		}

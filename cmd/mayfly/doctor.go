@@ -19,9 +19,12 @@ func newDoctor() *cobra.Command {
 		Short: "Check what works on this machine, and say what to do about what does not",
 		Long: `Checks how sandboxes are forked, whether compiled guests are kept, the limits of
 the system, runs a program, and reads the configuration of tool servers, secrets and
-models; with --start-servers, it starts the servers and lists their tools. With --store, checks a store of durable sessions
-instead: all files, objects, journals and counts. With --repair, what can be mended
-is, and what was damaged is set aside, not deleted.
+models. With --start-servers, it starts the servers and lists their tools.
+
+With --store, checks a store of durable sessions instead: all files, objects, journals
+and counts. With --repair, what can be mended is, and what was damaged is set aside,
+not deleted.
+
 The exit code is 1 when something does not work, or is damaged and was not repaired.`,
 		Example: `  mayfly doctor
   mayfly doctor --json

@@ -47,10 +47,10 @@ func toolsCommand(c *cobra.Command, f func(ctx context.Context, h *hostfns.Host,
 	addServerFlags(c, hf)
 	var patience time.Duration
 	c.Flags().DurationVar(&patience, "timeout", toolsPatience, "limit of all that the command does")
-	if c.Long != "" {
-		c.Long += "\n\n"
+	if c.Long == "" {
+		c.Long = c.Short + "."
 	}
-	c.Long += toolsExitCodes
+	c.Long += "\n\n" + toolsExitCodes
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if patience <= 0 {
 			return usageError("write for example --timeout 90s", "--timeout %v is not positive", patience)

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"mime"
 	"net/url"
 	"strings"
 
 	"github.com/mayfly-run/mayfly/hostfns"
+	"github.com/mayfly-run/mayfly/hostfns/secrets"
 )
 
 // placeholder is how the placeholders of secrets begin.
@@ -39,7 +41,11 @@ func (s *sending) reveal() error {
 		r.fail(err)
 	}
 	if r.err != nil {
-		return &hostfns.Error{Code: hostfns.CodeDenied, Message: r.err.Error(), Err: r.err}
+		e := &hostfns.Error{Code: hostfns.CodeDenied, Message: r.err.Error(), Err: r.err}
+		if errors.Is(r.err, secrets.ErrDestination) {
+			e.Hint = "whoever starts the sandbox says where a secret may go: --allow-secret NAME=" + destination
+		}
+		return e
 	}
 	return nil
 }

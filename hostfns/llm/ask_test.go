@@ -74,7 +74,7 @@ func TestArguments(t *testing.T) {
 		{"no prompt", `{}`, hostfns.CodeRequest, "prompt is empty"},
 		{"blank prompt", `{"prompt": " \n"}`, hostfns.CodeRequest, "prompt is empty"},
 		{"prompt is a number", `{"prompt": 1}`, hostfns.CodeRequest, "prompt must not be a JSON number"},
-		{"misspelt", `{"prompt": "x", "modle": "y"}`, hostfns.CodeRequest, "modle"},
+		{"misspelt", `{"prompt": "x", "modell": "y"}`, hostfns.CodeRequest, "modell"},
 		{"temperature", `{"prompt": "x", "temperature": 3}`, hostfns.CodeRequest, "between 0 and 2"},
 		{"negative temperature", `{"prompt": "x", "temperature": -0.1}`, hostfns.CodeRequest, "between 0 and 2"},
 		{"max_tokens", `{"prompt": "x", "max_tokens": 0}`, hostfns.CodeRequest, "max_tokens"},

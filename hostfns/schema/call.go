@@ -3,6 +3,7 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 )
 
@@ -30,7 +31,8 @@ func (t *Tool) CheckArgs(args json.RawMessage) (json.RawMessage, error) {
 	v, err := parseJSON(string(args), limits{bytes: MaxArgs, depth: MaxDepth, values: maxArgValues})
 	if err != nil {
 		text := "arguments: " + err.Error()
-		if e, ok := err.(*parseError); ok && len(e.where) > 0 {
+		var e *parseError
+		if errors.As(err, &e) && len(e.where) > 0 {
 			text = "argument " + e.Error()
 		}
 		return nil, t.refuse(err, text)

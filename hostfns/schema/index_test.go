@@ -150,7 +150,7 @@ func TestManyTools(t *testing.T) {
 		t.Fatal(hits)
 	}
 	for i, tool := range tools {
-		if tool.Original() != fmt.Sprintf("%s", docs[i].Name) {
+		if tool.Original() != docs[i].Name {
 			t.Fatal(i)
 		}
 	}

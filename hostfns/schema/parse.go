@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,7 +97,8 @@ func (p *parser) tooMuch(format string, args ...any) error {
 
 // within adds to where an error is.
 func within(err error, at any) error {
-	if e, ok := err.(*parseError); ok {
+	var e *parseError
+	if errors.As(err, &e) {
 		e.where = append(e.where, at)
 	}
 	return err

@@ -122,7 +122,6 @@ func (s *Set) RevealJSON(v json.RawMessage, destination string) (json.RawMessage
 			end++
 		}
 		out = append(out, v[i:start]...)
-		i = end
 		if next := bytes.TrimLeft(v[end+1:], " \t\r\n"); len(next) > 0 && next[0] == ':' {
 			out = append(out, v[start:end]...)
 		} else {

@@ -55,7 +55,7 @@ func TestScrubFindsEncodings(t *testing.T) {
 	lower := []byte(url.QueryEscape(token))
 	for i, c := range lower {
 		if i >= 1 && lower[i-1] == '%' || i >= 2 && lower[i-2] == '%' {
-			lower[i] = byte(strings.ToLower(string(c))[0])
+			lower[i] = strings.ToLower(string(c))[0]
 		}
 	}
 	encodings["query, lower"] = string(lower)

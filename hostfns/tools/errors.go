@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -104,6 +105,17 @@ func answer(err error) *jsonrpc.Error {
 	return nil
 }
 
+var brokenWords = []string{"failed to reconnect", "terminated without response", "transport connection broken"}
+
+// broke tells whether a connection over the network ended. The SDK has texts for it only.
+func broke(err error) bool {
+	text := err.Error()
+	return errors.Is(err, errDropped) || errors.Is(err, io.EOF) || strings.HasSuffix(text, "EOF") ||
+		strings.HasSuffix(text, "connection reset by peer") || slices.ContainsFunc(brokenWords, func(words string) bool {
+		return strings.Contains(text, words)
+	})
+}
+
 // bounded shortens what is too long, in place.
 func bounded(e *jsonrpc.Error) *jsonrpc.Error {
 	if e == nil {
@@ -157,11 +169,14 @@ func (s *session) callError(err error, o *outcome) *hostfns.Error {
 	case o.status == http.StatusUnauthorized, o.status == http.StatusForbidden:
 		e.Hint = authHint
 	}
-	if !o.sent {
+	switch {
+	case !o.sent:
 		e.Retryable = true
 		e.Message = "the call was not sent: " + e.Message
-	} else if errors.Is(err, errDied) || errors.Is(err, mcp.ErrConnectionClosed) {
+	case errors.Is(err, errDied), errors.Is(err, mcp.ErrConnectionClosed):
 		e.Message = "the server ended during the call, which may have had effects"
+	case s.p == nil && broke(err):
+		e.Message = "the connection to the server broke during the call, which may have had effects"
 	}
 	if s.p != nil {
 		e.Message += said(s.p)

@@ -344,7 +344,8 @@ func TestBrokenAnswers(t *testing.T) {
 			}
 			s := one(t, nil, Server{URL: mcptest.HTTP(t, mcptest.New(nil), wrap)})
 			_, err := call(t, s, "fail", `{}`)
-			if e := asError(t, err); e.Code != hostfns.CodeServer || e.Retryable || e.Tool != "fail" {
+			e := asError(t, err)
+			if e.Code != hostfns.CodeServer || e.Retryable || e.Tool != "fail" || !strings.Contains(e.Message, "connection to the server broke") {
 				t.Errorf("%+v", e)
 			}
 			if got := mustText(t, s, "echo", `{"text":"a"}`); got != "a" {

@@ -144,7 +144,13 @@ func TestBucket(t *testing.T) {
 			t.Errorf("%d", i)
 		}
 	}
-	if now = now.Add(time.Second); !b.takeAt(now) || !b.takeAt(now) || b.takeAt(now) || b.dropped() != 3 {
+	now = now.Add(time.Second)
+	for i, want := range []bool{true, true, false} {
+		if b.takeAt(now) != want {
+			t.Errorf("a second later: %d", i)
+		}
+	}
+	if b.dropped() != 3 {
 		t.Errorf("%+v", b)
 	}
 }

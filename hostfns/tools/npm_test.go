@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -95,7 +96,7 @@ func testEverythingEvents(t *testing.T, s *Servers) {
 		Server: "x", Tool: "trigger-long-running-operation", Args: []byte(`{"duration":600,"steps":6000}`),
 		Emit: func(hostfns.Event) { cancel() },
 	})
-	if err != context.Canceled {
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	asked := 0

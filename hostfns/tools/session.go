@@ -106,11 +106,11 @@ func (s *server) try(ctx context.Context, conf *Server, protocol string) (*sessi
 	ss.cs = cs
 	if r := cs.InitializeResult(); r != nil && r.ProtocolVersion >= wholeProtocol {
 		ss.in.whole.Store(true)
-	} else if r != nil && r.Capabilities != nil && r.Capabilities.Logging != nil {
+	} else if r != nil && r.Capabilities != nil && r.Capabilities.Logging != nil { //nolint:staticcheck // servers of today log this way
 		// Many servers only log when they were told from which level on.
 		ctx, cancel := context.WithTimeout(ss.ctx, levelTimeout)
 		defer cancel()
-		_ = cs.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: "info"})
+		_ = cs.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: "info"}) //nolint:staticcheck // as above
 	}
 	return ss, nil
 }

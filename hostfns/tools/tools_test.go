@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -132,7 +133,7 @@ func TestCancellation(t *testing.T) {
 			}()
 			<-waiting
 			cancel()
-			if err := <-done; err != context.Canceled {
+			if err := <-done; !errors.Is(err, context.Canceled) {
 				t.Errorf("%v", err)
 			}
 			<-cancelled

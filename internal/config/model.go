@@ -116,7 +116,7 @@ func (l *LLM) functions(set *secrets.Set, o *HostOptions) (map[string]hostfns.Fu
 		BaseURL: l.BaseURL, APIKey: func() string { return key }, Model: l.Model, Timeout: time.Duration(l.Timeout),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("llm: %w", err)
+		return nil, err
 	}
 	return llm.Functions(m, &llm.Options{
 		DefaultModel: l.Model, AllowModels: l.AllowModels, MaxCalls: l.MaxCalls, MaxTokens: l.MaxTokens, MaxDepth: l.MaxDepth,

@@ -157,7 +157,7 @@ func ParseSpec(b []byte) (*Spec, error) {
 	return s, nil
 }
 
-// ErrAllow: two policies both say which tools are allowed, which one policy cannot.
+// ErrAllow means that two policies both say which tools are allowed, which one policy cannot.
 var ErrAllow = errors.New("both the configuration and the command line say which tools or functions are allowed")
 
 // Restrict adds a policy to that of the host.

@@ -6,6 +6,7 @@ package mcptest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -28,7 +29,7 @@ func Main() {
 	}
 	if mode == Serve {
 		err := New(nil).Run(context.Background(), &mcp.StdioTransport{})
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			fmt.Fprintln(os.Stderr, "mcptest:", err)
 		}
 		os.Exit(0)

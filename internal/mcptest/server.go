@@ -36,7 +36,10 @@ func New(o *Options) *mcp.Server {
 		o = &Options{}
 	}
 	s := mcp.NewServer(&mcp.Implementation{Name: "mcptest", Title: "Test server", Version: "1"},
-		&mcp.ServerOptions{Instructions: "Call its tools.", PageSize: o.PageSize, HasTools: true})
+		&mcp.ServerOptions{Instructions: "Call its tools.", PageSize: o.PageSize, Capabilities: &mcp.ServerCapabilities{
+			Tools:   &mcp.ToolCapabilities{ListChanged: true},
+			Logging: &mcp.LoggingCapabilities{}, //nolint:staticcheck // servers of today log this way
+		}})
 	yes, no := true, false
 	mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "Returns its argument.", Annotations: &mcp.ToolAnnotations{
 		Title: "Echo", ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &yes,
@@ -124,8 +127,9 @@ func tellProgress(ctx context.Context, r call, a struct {
 		}); err != nil {
 			return nil, nil, err
 		}
+		//nolint:staticcheck // servers of today log this way
 		log := &mcp.LoggingMessageParams{Level: "warning", Logger: "test", Data: map[string]int{"step": i + 1}}
-		if err := r.Session.Log(ctx, log); err != nil {
+		if err := r.Session.Log(ctx, log); err != nil { //nolint:staticcheck // as above
 			return nil, nil, err
 		}
 	}

@@ -90,7 +90,7 @@ func (m *Model) request(r *llm.Request, q *quirks, stream bool) *sdk.ChatComplet
 	if newName := m.o.BaseURL == DefaultBaseURL || reasons(r.Model); newName != q.otherTokens {
 		out.MaxCompletionTokens = r.MaxTokens
 	} else {
-		out.MaxTokens = r.MaxTokens
+		out.MaxTokens = r.MaxTokens //nolint:staticcheck // servers that do not know the newer name are asked by this one
 	}
 	if stream && !q.noUsage {
 		out.StreamOptions = &sdk.StreamOptions{IncludeUsage: true}

@@ -36,7 +36,7 @@ func failureOf(err error, status int) *failure {
 	f := &failure{status: status}
 	switch {
 	case errors.As(err, &request): // it may have an APIError that could not be read inside
-		f.status, f.said = request.HTTPStatusCode, string(cut(string(request.Body), 8<<10))
+		f.status, f.said = request.HTTPStatusCode, cut(string(request.Body), 8<<10)
 		f.text = f.said
 	case errors.As(err, &api):
 		f.code, f.said = api.Type, api.Message
