@@ -142,15 +142,3 @@ func (c *closing) Close() error {
 	c.n.Add(1)
 	return c.err
 }
-
-func TestNearest(t *testing.T) {
-	known := []string{"create_issue", "create_pull_request", "list_issues", "get_file_contents", "x"}
-	for name, want := range map[string]string{
-		"createIssue": "create_issue", "create-isue": "create_issue", "issues": "list_issues", "get_file": "get_file_contents",
-		"": "x", "completely different": "", "y": "x", strings.Repeat("z", 10_000): "",
-	} {
-		if got := strings.Join(nearest(name, known, 1), ","); got != want {
-			t.Errorf("%.50q: %q, want %q", name, got, want)
-		}
-	}
-}

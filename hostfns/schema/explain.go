@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mayfly-run/mayfly/hostfns/nearest"
 )
 
 // add notes what is wrong at the present path.
@@ -155,7 +157,7 @@ func (i *issue) describe(what string, names map[string]string) string {
 		if i.text != "" {
 			text += " (" + i.text + ")"
 		}
-		if near := closest(i.missing, i.known); near != "" {
+		if near := nearest.Name(i.missing, i.known); near != "" {
 			text += "; is that meant by " + pythonString(cut(near, 60)) + "?"
 		}
 		return text
@@ -175,7 +177,7 @@ func instead(key string, known []string, shown func(string) string) string {
 	if len(known) == 0 {
 		return "; there are none"
 	}
-	if best := closest(key, known); best != "" {
+	if best := nearest.Name(key, known); best != "" {
 		name := shown(best)
 		if name == key {
 			name = cut(best, 60) // the key itself is needed here, not its name in Python
@@ -194,54 +196,6 @@ func instead(key string, known []string, shown func(string) string) string {
 		b.WriteString(shown(k))
 	}
 	return "; known are " + b.String()
-}
-
-// closest returns the name that is most like another one, empty if none is.
-func closest(name string, known []string) string {
-	best, least := "", 1.0
-	a := folded(name)
-	for i, k := range known {
-		if i > 500 {
-			break
-		}
-		b := folded(k)
-		d := float64(distance(a, b)) / float64(max(len(a), len(b), 1))
-		if strings.Contains(b, a) && a != "" || strings.Contains(a, b) && b != "" {
-			d = min(d, 0.45)
-		}
-		if d < least {
-			best, least = k, d
-		}
-	}
-	if least > 0.5 {
-		return ""
-	}
-	return best
-}
-
-// folded makes what differs in spelling only the same: maxResults, max_results.
-func folded(s string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(cut(s, maxName)))
-}
-
-// distance is the number of bytes to insert, delete or replace.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		last := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := last
-			if a[i] != b[j] {
-				cost = 1 + min(last, row[j], row[j+1])
-			}
-			last, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }
 
 // alternatives tells the keys of alternative objects, empty if there are none: their type says nothing about them.

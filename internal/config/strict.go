@@ -8,6 +8,8 @@ import (
 	"io"
 	"reflect"
 	"strings"
+
+	"github.com/mayfly-run/mayfly/hostfns/nearest"
 )
 
 // KeyError tells what is wrong with a configuration, and where.
@@ -146,46 +148,10 @@ func field(v reflect.Value, name string) (reflect.Value, error) {
 		}
 		names = append(names, tag)
 	}
-	if near := closest(name, names); near != "" {
+	if near := nearest.Name(name, names); near != "" {
 		return reflect.Value{}, fmt.Errorf("unknown key; did you mean %q?", near)
 	}
 	return reflect.Value{}, fmt.Errorf("unknown key; there are %s", strings.Join(names, ", "))
-}
-
-// closest returns the one of the names that was probably meant, "" if there is none.
-func closest(name string, names []string) (best string) {
-	plain := func(s string) string {
-		return strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "").Replace(s))
-	}
-	name = plain(shown(name))
-	least := 1 + len(name)/3
-	for _, n := range names {
-		if d := distance(name, plain(n)); d <= least {
-			best, least = n, d-1
-		}
-	}
-	return best
-}
-
-// distance is the number of letters to insert, delete or change.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // shown bounds a key for an error.
