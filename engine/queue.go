@@ -19,6 +19,8 @@ type queue struct {
 	paused  int
 	// mostPaused bounds the executions that have given up their place for a while: they hold memory.
 	mostPaused int
+	// keeping are those that would give up theirs as well, if there were not too many already; the oldest first.
+	keeping []*place
 }
 
 func newQueue(inFlight, waiting, paused int) *queue {
@@ -110,8 +112,9 @@ func (q *queue) acquire(ctx context.Context, ch chan struct{}) error {
 
 // place is the right to run.
 type place struct {
-	q      *queue
-	paused bool // the place was given up for a while; one call after the other of idle guards it
+	q *queue
+	// paused tells that the place was given up for a while, keeping that it would have been. The queue's lock guards both.
+	paused, keeping bool
 }
 
 // idle tells that the execution waits for something and needs no place meanwhile, or that it goes on, for which it waits
@@ -120,15 +123,16 @@ func (p *place) idle(ctx context.Context, idle bool) {
 	q := p.q
 	q.mu.Lock()
 	if idle {
-		if q.paused < q.mostPaused {
-			p.paused = true
-			q.paused++
-			q.give()
+		if !p.paused && !p.keeping {
+			p.keeping = true
+			q.keeping = append(q.keeping, p)
+			q.pause()
 		}
 		q.mu.Unlock()
 		return
 	}
 	if !p.paused {
+		p.keep()
 		q.mu.Unlock()
 		return
 	}
@@ -136,11 +140,13 @@ func (p *place) idle(ctx context.Context, idle bool) {
 	q.paused--
 	if q.running < q.max && len(q.back) == 0 {
 		q.running++
+		q.pause()
 		q.mu.Unlock()
 		return
 	}
 	turn := make(chan struct{})
 	q.back = append(q.back, turn)
+	q.pause()
 	q.mu.Unlock()
 	if !q.wait(ctx, turn) {
 		q.mu.Lock()
@@ -157,7 +163,28 @@ func (p *place) leave() {
 	if p.paused {
 		p.paused = false
 		q.paused--
+		q.pause()
 		return
 	}
+	p.keep()
 	q.give()
+}
+
+// pause has those give up their places that may. The lock is held.
+func (q *queue) pause() {
+	for q.paused < q.mostPaused && len(q.keeping) > 0 {
+		p := q.keeping[0]
+		p.keep()
+		p.paused = true
+		q.paused++
+		q.give()
+	}
+}
+
+// keep ends that p would give up its place. The lock is held.
+func (p *place) keep() {
+	if p.keeping {
+		p.keeping = false
+		p.q.keeping = slices.DeleteFunc(p.q.keeping, func(k *place) bool { return k == p })
+	}
 }

@@ -158,3 +158,37 @@ func TestQueueHammer(t *testing.T) {
 		t.Errorf("at most %d ran; left: running %d, paused %d, waiting %d", most.Load(), q.running, q.paused, q.waiting)
 	}
 }
+
+// TestQueueKeptPlaceIsGivenUpLater: one that had to keep its place, since too many waited, gives it up when another goes on.
+func TestQueueKeptPlaceIsGivenUpLater(t *testing.T) {
+	ctx := context.Background()
+	q := newQueue(2, 10, 1)
+	a, b := must(q.enter(ctx)), must(q.enter(ctx))
+	a.idle(ctx, true)
+	b.idle(ctx, true) // keeps its place
+	c := must(q.enter(ctx))
+	// Both places are taken, b's for nothing: it is b's that a gets.
+	a.idle(ctx, false)
+	d := enterAll(t, ctx, q, 1)[0]
+	c.leave()
+	(<-d).leave()
+	b.leave() // in the middle of its wait
+	if a.leave(); q.running != 0 || q.paused != 0 || len(q.keeping) != 0 {
+		t.Errorf("%d run, %d are paused, %d keep places", q.running, q.paused, len(q.keeping))
+	}
+	a, b = must(q.enter(ctx)), must(q.enter(ctx))
+	a.idle(ctx, true)
+	b.idle(ctx, true)
+	b.idle(ctx, false)
+	b.leave()
+	if a.leave(); q.running != 0 || q.paused != 0 || len(q.keeping) != 0 {
+		t.Errorf("%d run, %d are paused, %d keep places", q.running, q.paused, len(q.keeping))
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

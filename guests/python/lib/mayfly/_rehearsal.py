@@ -1,5 +1,5 @@
-"""Host calls in the template, against canned answers: what they import, specialise and cache is then in the image, and not in
-each sandbox that makes a call."""
+"""Host calls in the template, against canned answers: what they import, specialise and cache is then in the image, and not
+in each sandbox that makes a call."""
 
 import asyncio
 import json
@@ -47,8 +47,8 @@ def _value(value):
 
 
 class _Answers(dict):
-    """What the host would answer. A lookup takes the place of _mayfly.call, so that the interpreter specialises its callers
-    for a built-in function of one argument, which that is as well."""
+    """What the host would answer. A lookup takes the place of _mayfly.call, so that the interpreter specialises its
+    callers for a built-in function of one argument, which that is as well."""
 
     def __init__(self):
         self.started = []
