@@ -1,5 +1,5 @@
-"""Host calls in the template, against canned answers: what they import, specialise and cache is then in the image, and not
-in each sandbox that makes a call."""
+"""Host calls in the template, against canned answers: what they import, specialise and cache is then in the image, and not in
+each sandbox that makes a call."""
 
 import asyncio
 import json
