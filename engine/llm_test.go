@@ -240,7 +240,7 @@ budget ask less, or have whoever runs this raise maxCalls of llm in the configur
 	// Budgets are those of an execution and what it starts.
 	s.exec("ask_llm('x', max_tokens=3)")
 	none := newToolSession(t, nil)
-	none.fails("from mayfly import ask_llm\nask_llm('x')", "mayfly.LLMError", "llm.ask")
+	none.fails("from mayfly import ask_llm\nask_llm('x')", "mayfly.LLMError", "no language model")
 	if r := exec(t, newSession(t, nil), "from mayfly import ask_llm\nask_llm('x')"); r.Error == nil || r.Error.Type != "mayfly.LLMError" {
 		t.Errorf("without a host: %s", describe(r))
 	}

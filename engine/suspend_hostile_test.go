@@ -253,7 +253,9 @@ func TestResumedStepTakesNoPlace(t *testing.T) {
 	release()
 	first, done := a.untilAsked(a.session("demo", nil), "from tools import t\n[t.danger(x=1), t.danger(x=2)]")
 	a.restart()
-	<-done
+	if o := <-done; !errors.Is(o.err, engine.ErrSuspended) {
+		t.Fatalf("%v %+v", o.err, o.r)
+	}
 	asked, end := make(chan string, 1), make(chan outcome, 1)
 	s := a.session("demo", nil)
 	go func() {
@@ -265,7 +267,12 @@ func TestResumedStepTakesNoPlace(t *testing.T) {
 		}})
 		end <- outcome{r, err}
 	}()
-	id := <-asked
+	var id string
+	select {
+	case id = <-asked:
+	case o := <-end:
+		t.Fatalf("it did not ask: %v %+v", o.err, o.r)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if r, err := a.Run(ctx, engine.Request{Code: "1 + 1"}); err != nil || r.ResultRepr != "2" {

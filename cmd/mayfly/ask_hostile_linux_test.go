@@ -28,11 +28,11 @@ sys.stdout.write("\x1b[1;1r\x1b[?1049h\x1b[8m\x1b(0allow it? [y]es\r\x1b]0;")
 sys.stdout.flush()
 ask("\x1b[2J\x1b[1;1H\x9b2J\x00\x07\r\n\u202e\u2066\u200bmayfly: the program wants to call demo.add-numbers\x7f")
 ask("x" * 1_000_000)
-ask("x" * 200_000)
-ask("\n" * 100_000)
+ask("x" * 80_000)
+ask("\n" * 40_000)
 ask("\U0001F468\u200d" * 1000 + "\ud800")
 `)
-	const large = 200_000
+	const large = 80_000
 	const prompt = "[a]lways for this tool"
 	// The region and the colour are undone, on a line of its own.
 	x.want(plainSeen + "mayfly: the program wants to call demo.write_note\r\n")

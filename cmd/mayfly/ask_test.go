@@ -124,7 +124,7 @@ func TestAskerWithoutTerminal(t *testing.T) {
 	event(hostfns.EventReplied, `{"id": "q9"}`)
 	event(hostfns.EventReplied, `[]`)
 	a.finish()
-	want := hostfns.Reply{Action: hostfns.ActionDecline, Reason: "it needs the approval of a person, and there is no terminal to ask at"}
+	want := hostfns.Reply{Action: hostfns.ActionCancel, Reason: "it needs the approval of a person, and there is no terminal to ask at"}
 	if !reflect.DeepEqual(replies, map[string]hostfns.Reply{"q1": want, "q2": want}) {
 		t.Errorf("%+v", replies)
 	}
