@@ -120,6 +120,7 @@ type call struct {
 	control uint32
 	process *wasi.Process
 	handle  func(ctx context.Context, request []byte) []byte
+	caller  context.Context // of Image.Call
 	ops     context.Context // done when blocking host functions have to return
 	stop    func()          // ends ops
 
@@ -206,7 +207,7 @@ func (c *call) run(ctx context.Context, f func(context.Context) ([]byte, error))
 	c.start = time.Now()
 	ops, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	c.ops, c.stop = ops, func() { cancel(nil) }
+	c.caller, c.ops, c.stop = ctx, ops, func() { cancel(nil) }
 	limit := c.opts.WallLimit
 	limit.start(func() { cancel(errTimeLimit) })
 	defer limit.stop()
@@ -324,7 +325,8 @@ func (c *call) checkpoint() {
 		switch {
 		case c.opts.WallLimit.reached(), c.ops.Err() != nil && errors.Is(context.Cause(c.ops), errTimeLimit):
 			c.interrupt(TimeLimit)
-		case c.ops.Err() != nil:
+		case c.caller.Err() != nil, c.ops.Err() != nil:
+			// A host function may know of the caller's end, and return for that reason, before ops does.
 			c.interrupt(Cancelled)
 		case c.opts.MaxTicks > 0 && c.ticks > c.opts.MaxTicks:
 			c.interrupt(TickLimit)

@@ -3,6 +3,7 @@ package wasm_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,6 +111,40 @@ func TestInterruptInHostCall(t *testing.T) {
 	b.o = wasm.CallOptions{}
 	if w := words(b.call(tg.Load, tg.Control)); w[0] != 0 {
 		t.Errorf("interrupt word %d", w[0])
+	}
+}
+
+// lateContext is cancelled some time before those that derive from it are.
+type lateContext struct {
+	context.Context
+	over atomic.Bool
+	done chan struct{}
+}
+
+func (c *lateContext) Done() <-chan struct{} { return c.done }
+
+func (c *lateContext) Err() error {
+	if c.over.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A host function learns of the end of the caller's context, and returns, before the call's own context is done. The guest
+// gets its interrupt nevertheless, or it would take the answer for that of a host that goes on.
+func TestInterruptAfterHostCallThatKnowsFirst(t *testing.T) {
+	im := newImage(t)
+	b := newBox(t, im, nil)
+	ctx := &lateContext{Context: t.Context(), done: make(chan struct{})}
+	defer close(ctx.done)
+	b.o.Handle = func(context.Context, []byte) []byte {
+		ctx.over.Store(true)
+		return nil
+	}
+	request := tg.RequestBytes(tg.HostCall, tg.HostCallBody(0, 0, 0, wasm.Frame{}.Append(nil)))
+	_, usage, err := im.Call(ctx, b.m, request, &b.o)
+	if err != nil || usage.Interrupted != wasm.Cancelled {
+		t.Errorf("%v, usage %+v", err, usage)
 	}
 }
 
