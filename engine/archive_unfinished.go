@@ -18,7 +18,8 @@ func (i *importer) reserve(ctx context.Context) error {
 	if taken {
 		return &Error{Err: fmt.Errorf("%w: %s is being imported", ErrSessionExists, name), Phase: PhaseRequest, Hint: importHint}
 	}
-	return nil
+	// The engine removes what is left of an earlier import when it starts, but leaves names alone that are taken.
+	return e.removeUnfinished(ctx, name)
 }
 
 // release gives the name back.
@@ -75,6 +76,11 @@ func (e *Engine) dropImport(ctx context.Context, name string) error {
 		delete(e.imports, name)
 		e.mu.Unlock()
 	}()
+	return e.removeUnfinished(ctx, name)
+}
+
+// removeUnfinished removes what an import has left, if there is anything. The caller has taken the name.
+func (e *Engine) removeUnfinished(ctx context.Context, name string) error {
 	b, err := e.opts.Store.Head(ctx, name)
 	if errors.Is(err, ErrNoSession) {
 		return nil
